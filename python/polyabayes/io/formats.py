@@ -113,11 +113,16 @@ def reader_of(
             elif is_corpus:
                 refuse_other_kinds(path, name)
     if name is None or checks.text("format", name) not in readers:
-        told = (
-            f"unknown format {name!r}" if name else f"the name of {path} does not show its format"
-        )
-        told += f": name it by {argument('format')}; known are {', '.join(readers)}"
-        raise InvalidArgumentError((name and _other_reader(path, name)) or told)
+        told = f"unknown format {name!r}: name it by {argument('format')}; known are "
+        told += ", ".join(readers)
+        if name is None:
+            told = f"the name of {path} does not show its format; {told.partition(': ')[2]}"
+        elif name in TENSOR_READERS:
+            told = f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
+        elif name in READERS:
+            told = f"{path} is a corpus, of format {name!r}: polyabayes.read_corpus reads it, and "
+            told += "CountTensor.from_corpus makes it a tensor"
+        raise InvalidArgumentError(told)
     if path == STANDARD_INPUT and name != piped:
         raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
     try:
@@ -126,18 +131,6 @@ def reader_of(
         other = f"another format is named by {argument('format')}"
         raise InvalidArgumentError(f"reading the format {name}: {error}; {other}") from error
     return readers[name]
-
-
-def _other_reader(path: Path, name: str) -> str:
-    """Name of the other function, if it reads this format; else empty."""
-    if name in TENSOR_READERS:
-        return f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
-    if name in READERS:
-        return (
-            f"{path} is a corpus, of format {name!r}: polyabayes.read_corpus reads it, and "
-            "CountTensor.from_corpus makes it a tensor"
-        )
-    return ""
 
 
 def writer_of(

@@ -53,12 +53,10 @@ def corpus_of_texts(
     checked_on_empty(on_empty)
     check_text_options(options)
 
-    def place(row: int) -> str:
-        return f"line {row + 1}" if ids is None else repr(ids[row])
-
     with content_of(path):
         found = counted_texts(texts, vocabulary, options, are_tokens=False)._replace(ids=ids)
-        return Corpus._made(without_empty(found, on_empty, place))
+        places = ids or [f"line {number}" for number in range(1, len(texts) + 1)]
+        return Corpus._made(without_empty(found, on_empty, places.__getitem__))
 
 
 def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:

@@ -267,7 +267,7 @@ def test_what_is_no_archive_of_a_tensor(tmp_path, write):
 def test_names_tell_the_format(tmp_path, write):
     assert_refused(FileAccessError, "does not exist", read_tensor, tmp_path / "x.tns")
     assert_refused(FileAccessError, "it is a folder", read_tensor, tmp_path)
-    with pytest.raises(InvalidArgumentError, match=r"not show its format: name it by .*tns, npz"):
+    with pytest.raises(InvalidArgumentError, match=r"not show its format; name it by .*tns, npz"):
         read_tensor(write("x.bag", ""))
     with pytest.raises(InvalidArgumentError, match=r"corpus, of .* polyabayes\.read_corpus reads"):
         read_tensor(write("x.ldac", "1 0:1\n"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
@@ -25,7 +25,7 @@ from polyabayes.data.conversion.tables import (
 )
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
 from polyabayes.data.counts import checked_exposure
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +54,10 @@ def _of_lists(documents: Any) -> Source | None:
     if getattr(documents, "ndim", 0) == 1 and documents.dtype.kind not in "biufc":
         found = _of_lists(documents.tolist())
         return found and found._replace(ids=row_names(documents))
+    if getattr(checks.index_of(documents), "nlevels", 1) == 2 and documents.ndim == 1:
+        raise InvalidTypeError(
+            "counts of pairs are a Series here: make them a table by series.unstack(fill_value=0)"
+        )
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
     if any(document is None or isinstance(document, (str, bytes)) for document in documents):
@@ -203,22 +207,20 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
         if None in values:
             raise InvalidArgumentError(f"{table.place(values.index(None))}: no {name} is given")
         found.append(values)
-    # A number for each label, in order of appearance.
-    documents, words = (defaultdict[str, int](count().__next__) for _ in range(2))
-    rows = np.fromiter(map(documents.__getitem__, map(str, found[0])), np.int64, table.n_rows)
-    columns = np.fromiter(map(words.__getitem__, map(str, found[1])), np.int64, table.n_rows)
+    # Documents are in the order of appearance.
+    labels = list(dict.fromkeys(map(str, found[0]))), label_order(set(map(str, found[1])))
+    places = ({label: place for place, label in enumerate(own)} for own in labels)
+    rows, columns = (
+        np.array([place[str(value)] for value in values])
+        for place, values in zip(places, found[:2], strict=True)
+    )
     counts = np.ones(table.n_rows, dtype=np.int64)
     if len(roles.columns) > 2:
         counts = table.counts(roles.columns[2:]).toarray().ravel()
-    ordered = label_order(words)
-    place_of = np.empty(len(words), dtype=np.int64)
-    place_of[[words[word] for word in ordered]] = np.arange(len(words))
-    matrix = sparse.coo_matrix(
-        (counts, (rows, place_of[columns])), shape=(len(documents), len(words))
-    )
+    matrix = sparse.coo_matrix((counts, (rows, columns)), shape=tuple(map(len, labels)))
     first = np.unique(rows, return_index=True)[1]
     sizes, metadata = _of_documents(table, roles, exposure, rows, first)
-    return Source(matrix, ordered, list(documents), sizes, metadata, words_are="gathered")
+    return Source(matrix, labels[1], labels[0], sizes, metadata, words_are="gathered")
 
 
 def _of_documents(

@@ -197,6 +197,11 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     stored = data.X if layer is None else data.layers[layer]
     if stored is None:
         raise InvalidArgumentError("the AnnData has no X: name a layer by layer=")
+    if not data.var_names.is_unique:
+        twice = data.var_names[data.var_names.duplicated()][0]
+        raise InvalidArgumentError(
+            f"the AnnData has two variables {twice!r}: rename them by adata.var_names_make_unique()"
+        )
     blocks = [
         _counts_of_cells(block, name, data, start) for start, block in _blocks(stored, len(data))
     ]
@@ -226,12 +231,12 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
             for other, layer in data.layers.items()
             if not _fractions(layer[:_ROWS_LOOKED_AT]).any()
         ]
-        where = (
-            f"another layer ({', '.join(others)}) may hold counts: use it by "
-            f"{argument('layer', others[0].strip(chr(39)))}"
-            if others
-            else "it has no layer of counts; give the raw counts, which adata.raw may hold"
-        )
+        where = "it has no layer of counts; give the raw counts"
+        if data.raw is not None:
+            where += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
+        if others:
+            where = f"another layer ({', '.join(others)}) may hold counts: use it by "
+            where += argument("layer", others[0].strip("'"))
         raise InvalidArgumentError(
             f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
             f"{data.obs_names[start + row]!r}, variable {data.var_names[column]!r}, so it was "

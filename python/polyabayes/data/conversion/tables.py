@@ -222,7 +222,8 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
     numbers = [name for name in names if name not in labels and name != ids]
     whole = [name for name in numbers if _holds_whole_numbers(table, name)]
     frame = f"{table.as_frame}.set_index({labels})"
-    if table.as_frame != "table" and any(number_of(name) is not None for name in names):
+    is_file = table.as_frame != "table"
+    if "read_csv" in table.as_frame and any(number_of(name) is not None for name in names):
         columns = table.options(columns=columns_of(len(names), len(labels)))
         return f"If its first line is no header, use {columns}"
     if numbers and not whole:
@@ -230,7 +231,8 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         return f"Topics or signatures, with words in rows, are read by {call}topic_word={frame}.T)"
     word, count = headed(names, _WORD_NAMES), headed(names, COUNT_NAMES)
     if labels == [word] == names[:1]:
-        return f"If its rows are words, use {table.options(transpose=True)}"
+        call = table.options(transpose=True) if is_file else f"polyabayes.Corpus({frame}.T)"
+        return f"If its rows are words, use {call}"
     found: list[str] = []
     document = next((name for name in (names[0], *labels) if name not in (word, count)), names[0])
     if len(names) > 1 and (word in labels or not table.are_distinct([document])):
@@ -252,9 +254,10 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         found.append(f"with a text in each row, use {named}")
     if len(whole) > 1 or not found:
         properties = [name for name in names if name not in (ids, own, *whole)] or None
-        named, turned = table.options(ids=own, metadata=properties), table.options(transpose=True)
+        named = table.options(ids=own, metadata=properties)
+        turned = table.options(transpose=True) if is_file else f"of its {frame}.T"
         if own is None and ids is None:
-            named, turned = f"polyabayes.Corpus({frame})", f"its {frame}.T"
+            named, turned = f"polyabayes.Corpus({frame})", f"of its {frame}.T"
         found.append(f"with counts in each row, use {named} (and {turned} if its rows are words)")
     told = "; ".join(found)
     return told[:1].upper() + told[1:]
@@ -408,6 +411,11 @@ def refuse_other_kinds(table: Table, name: str) -> None:
         content = "numbers" if kind == "number" else "neither numbers nor text"
         raise InvalidTypeError(
             f"column {name!r} of {table.title} holds {content}, neither texts nor lists of tokens"
+        )
+    if any(isinstance(value, str) and value.startswith(("['", '["')) for value in values):
+        raise InvalidTypeError(
+            f"column {name!r} of {table.title} holds lists written as texts: make them lists, as "
+            f"by {table.as_frame}[{name!r}].map(ast.literal_eval)"
         )
     header = [row for row, x in enumerate(values) if isinstance(x, str) and x.startswith(_SECOND)]
     if header:

@@ -24,7 +24,7 @@ def checked_frame(frame: Any) -> pd.DataFrame:
     if table is None:
         raise InvalidTypeError(
             f"frame must be a table of pandas, polars or pyarrow, got {type(frame).__name__}; "
-            "arrays go to CountTensor.from_dense or CountTensor.from_coo"
+            "arrays go to CountTensor.from_dense or CountTensor.from_coo, files to read_tensor"
         )
     return table
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | Non
     parts = list(_rows(path, size))
     if not parts:
         raise FileFormatError(f"{path} holds no documents")
-    rows = _Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    rows = Rows.joined(parts)
     n_columns = rows.most_words if size is None else size
     refuse_announced(path, len(rows.lengths), n_columns)
     return rows.corpus(n_columns, vocabulary)
@@ -72,12 +72,17 @@ def write_ldac(corpus: Corpus, path: Path) -> None:
             handle.write(f"{len(pairs)}{''.join(pairs)}\n".encode())
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """Rows of documents: number of distinct words, ids and counts."""
 
     lengths: NDArray[np.int64]
-    ids: NDArray[np.int32]
+    ids: NDArray[Any]
     counts: NDArray[np.int64]
+
+    @classmethod
+    def joined(cls, parts: Iterable[Rows]) -> Rows:
+        """All documents of some parts."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     @property
     def most_words(self) -> int:
@@ -91,7 +96,7 @@ class _Rows(NamedTuple):
         return Corpus(sparse.csr_matrix((self.counts, self.ids, indptr), shape), vocabulary)
 
 
-def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
+def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
     """Documents of a file, in blocks of about `n_bytes`, if given."""
     limit = _MAX_ID + 1 if size is None else size
     for first_line, block in line_blocks(path, *n_bytes):
@@ -105,11 +110,8 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
         values, heads = numbers_of(block), np.cumsum(2 * lengths + 1) - 2 * lengths - 1
         ids, counts = np.delete(values, heads).reshape(-1, 2).T
         are_bad = values[heads] != lengths
-        are_bad[
-            np.repeat(np.arange(len(lengths)), lengths)[
-                (ids >= limit) | (counts < 1) | (counts > MAX_COUNT)
-            ]
-        ] = True
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        are_bad[rows[(ids >= limit) | (counts < 1) | (counts > MAX_COUNT)]] = True
         if are_bad.any():
             row = int(np.argmax(are_bad))
             raise FileFormatError(
@@ -117,4 +119,4 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
                 f"'M id:count id:count ...' with M pairs, ids below {limit}, the size of the "
                 f"vocabulary, and counts from 1 to {MAX_COUNT}"
             )
-        yield _Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))
+        yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

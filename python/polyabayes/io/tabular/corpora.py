@@ -60,7 +60,7 @@ def read_parquet(path: Path, vocabulary: Words | None = None, **options: Any) ->
     """Read a Parquet file; the options are those of :func:`corpus_of_table`."""
     frame = read_parquet_frame(path)
     with content_of(path):
-        table = FrameTable(frame)
+        table = FrameTable(frame, as_frame=f"pandas.read_parquet({str(path)!r})")
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -91,9 +91,10 @@ def read_json_lines(
                 "most of which have few of them: give a table with the columns document, word "
                 "and count"
             )
-    pandas = import_pandas()
+    pandas, as_frame = import_pandas(), f"pandas.read_json({str(path)!r}, lines=True)"
     with content_of(path):
-        table = FrameTable(pandas.DataFrame(rows, index=pandas.Index(lines, name="line")))
+        frame = pandas.DataFrame(rows, index=pandas.Index(lines, name="line"))
+        table = FrameTable(frame, as_frame=as_frame)
         table.row_names = None
     return corpus_of_table(path, table, vocabulary, **options)
 

@@ -9,6 +9,7 @@ import sys
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from pathlib import Path
@@ -60,7 +61,6 @@ _NO_COUNT = "no count; write 0 where there is none"
 _MISSING = ("", "NA", "NaN", "nan", "NULL")
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def records_of(
     try:
         for fields in reader:
             if len(fields) > 1 or (fields and fields[0].strip()):
-                yield line, _without(fields, dialect.missing) if dialect.missing else fields
+                yield line, ["" if text in dialect.missing else text for text in fields]
             line = n_skipped + reader.line_num + 1
     except csv.Error as error:
         unended = "unexpected end" in str(error)
@@ -305,22 +305,15 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
             raise _refused(path, number, told) from error
 
 
-def _without(fields: list[str], missing: Collection[str]) -> list[str]:
-    return ["" if field in missing else field for field in fields]
-
-
 def _refused(path: Path, line: int, reason: str) -> FileFormatError:
     return FileFormatError(f"{path}, line {line}: {reason}")
 
 
 def _array_of(texts: list[str | None]) -> NDArray[Any]:
     """Numbers of texts: integers if all are written as such, else floats, NaN if missing."""
-    if all(text is not None and _INTEGER.fullmatch(text) for text in texts):
-        whole = [int(text or 0) for text in texts]
-        for kind in (np.int64, np.uint64):
-            limits = np.iinfo(kind)
-            if limits.min <= min(whole, default=0) and max(whole, default=0) <= limits.max:
-                return np.array(whole, dtype=kind)
+    for kind in (np.int64, np.uint64):
+        with suppress(ValueError, TypeError, OverflowError):
+            return np.array([int(text) for text in texts], dtype=kind)  # type: ignore[arg-type]
     return np.array([np.nan if text is None else number_of(text) for text in texts], dtype=float)
 
 
