@@ -60,6 +60,7 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
 def checked_words(words: Any) -> Words:
     """Words of a vocabulary as an array of str objects; repeated words are refused."""
     remedy = "add up the counts of equal words and name each word once"
+    # Vectorisers, transformers and pipelines.
     if hasattr(words, "get_feature_names_out"):
         words = words.get_feature_names_out()
     return distinct(checked_labels(words, "vocabulary"), "vocabulary holds the word", remedy)
@@ -130,14 +131,7 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
     """
     if vocabulary is None:
         return None
-    if hasattr(vocabulary, "get_feature_names_out"):
-        vocabulary = vocabulary.get_feature_names_out()
-    if checks.is_single(vocabulary) or not hasattr(vocabulary, "__getitem__"):
-        raise InvalidTypeError(
-            "vocabulary must be a sequence of words or a fitted vectoriser, got "
-            f"{type(vocabulary).__name__}"
-        )
-    words = checked_words([str(word) for word in vocabulary])
+    words = checked_words(vocabulary)
     if len(words) != n_words:
         raise InvalidArgumentError(
             f"vocabulary has {len(words):,} words, but {origin} has {n_words:,} columns; give one "

@@ -145,8 +145,10 @@ def _kind_of(lines: list[str]) -> tuple[str, str]:
 def _as_table(path: Path, lines: list[str]) -> tuple[str, str]:
     """The same of a table: its lines have equally many numbers or tabs, or a header names roles."""
     sep = next(filter(None, map(separator_of, lines[:2])), " ")
+    head = lines[0].split(None if sep == " " else sep)
+    columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
     try:
-        table = DelimitedTable(path, Dialect(sep), LINES_LOOKED_AT)
+        table = DelimitedTable(path, Dialect(sep, columns=columns), LINES_LOOKED_AT)
     except FileFormatError as error:  # Quotes of prose, or another encoding.
         return ("a table", str(error.args[0])) if sep == "\t" else ("", "")
     names, n_names = table.names, len(table.names)
@@ -157,8 +159,8 @@ def _as_table(path: Path, lines: list[str]) -> tuple[str, str]:
     options = [argument("format", "csv")]
     if sep == " ":
         options.append(argument("sep", " "))
-    if all(map(is_number, names)):
-        options.append(argument("columns", columns_of(n_names, 0)))
+    if columns:
+        options.append(argument("columns", columns))
         return f"a table of {n_names} columns", f"read it by {', '.join(options)}"
     then = next_refusal(table)
     return f"a table of {n_names} columns", f"read it by {', '.join(options)}{then}"

@@ -28,6 +28,7 @@ from polyabayes.data.conversion.tables import (
     DOCUMENT_NAMES,
     Kind,
     Table,
+    columns_of,
     kind_of_strings,
     number_of,
 )
@@ -206,6 +207,8 @@ class DelimitedTable(Table):
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: polyabayes."
             told += f"Corpus.from_table({self.as_frame})"
+            if all(map(is_number, names)):
+                told = f"no header: name its {argument('columns', columns_of(len(names), 0))}"
             if twice == [""]:
                 told = f"no header: skip it by {argument('skiprows', skipped)}"
             raise _refused(self.path, line, told)
