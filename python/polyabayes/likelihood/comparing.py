@@ -27,7 +27,13 @@ from polyabayes.exceptions import (
 )
 from polyabayes.likelihood.comparison import Comparison, is_scored
 from polyabayes.likelihood.differences import Contender, score_differences
-from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
+from polyabayes.likelihood.foreign import (
+    Scorable,
+    as_scorable,
+    exposed,
+    of_measured_words,
+    read_documents,
+)
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import covariates_by_model
 from polyabayes.likelihood.reliability import shared_caveats
@@ -156,7 +162,10 @@ def compare(
     corpus = read_documents(known.values(), of_layer(documents, layer))
     labels = corpus._groups_of(groups, times)
     warn_of_few_groups(labels)
-    known = {name: _named_by(corpus, model) for name, model in known.items()}
+    policy = scoring.pop("missing_words", None)
+    for name, model in known.items():
+        named = _named_by(corpus, model)
+        known[name] = of_measured_words(named, corpus, "documents", policy, "drop")[0]
     known, documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
     if exposure is None:
         for model in known.values():

@@ -255,6 +255,10 @@ def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured():
         assert_refused(
             InvalidArgumentError, told, pb.log_likelihood, model, documents, missing_words="raise"
         )
+    both = {"one": model, "two": pfa_of(SIGNATURES, 1.0)}
+    with pytest.warns(DataWarning, match=told):
+        compared = pb.compare(both, cells, event="counts", given_length=False)
+    assert compared.results["one"].total == pytest.approx(exact[0], rel=1e-9)
     # Words of texts are those that occur.
     assert np.isfinite(pb.log_likelihood(model, [["a", "b"]]).values).all()
 
