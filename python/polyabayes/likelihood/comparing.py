@@ -277,8 +277,7 @@ def _named_by(corpus: Corpus, model: Any, policy: str | None) -> Scorable:
     if nameless and getattr(model, "n_features_in_", None) == corpus.n_words:
         model = copy(model)
         model.vocabulary_ = corpus.vocabulary
-    scored: Scorable = foreign.of_measured_words(model, corpus, "documents", policy, "drop")[0]
-    return scored
+    return foreign.of_measured_words(model, corpus, "documents", policy, "drop")[0]  # type: ignore
 
 
 def _known_to_all(
