@@ -8,7 +8,6 @@ mod calibration;
 mod covariates;
 mod em;
 mod enumeration;
-mod estimators;
 mod exact;
 mod exposure;
 mod hostile;

@@ -7,36 +7,14 @@ use polyabayes::allocation::{
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
-use serde_json::Value;
 
 use crate::common::looks::Looks;
-use crate::common::networks::{lists, network, nmf, read, shape, tensor};
+use crate::common::networks::{nmf, shape, tensor};
 
 const BUDGET: f64 = 1e9;
 
-struct Case {
-    name: String,
-    incomplete: Incomplete,
-    total: u64,
-}
-
 fn flat(cells: Vec<Vec<usize>>) -> Vec<u32> {
     cells.into_iter().flatten().map(|i| i as u32).collect()
-}
-
-fn case(value: &Value) -> Case {
-    let network = network(value);
-    let data = tensor(shape(&network), &value["cells"]);
-    let (missing, rate) = (flat(lists(&value["missing"])), value["rate"].as_f64().unwrap());
-    Case {
-        name: value["name"].as_str().unwrap().to_owned(),
-        incomplete: Incomplete::new(&network, &data, &missing, rate, None).unwrap(),
-        total: value["total"].as_u64().unwrap(),
-    }
-}
-
-fn cases() -> Vec<Case> {
-    read("missing.json").iter().map(case).collect()
 }
 
 fn exact(incomplete: &Incomplete, max_total: Option<u64>) -> Completion {
@@ -224,26 +202,6 @@ fn the_budget_bounds_what_is_done_to_foresee_its_end() {
     assert!(matches!(error, Error::EnumerationBudget { .. }), "{error}");
     // A group of particles looks once a token, of which some thousands are expected.
     assert!(looks.0.into_inner() < 2_000);
-}
-
-/// Mean of L̂/L over 2,000 runs, for every total.
-#[test]
-#[ignore = "slow: 2,000 runs on every case"]
-fn estimates_of_all_totals_are_unbiased() {
-    let mut squares = Vec::new();
-    for case in cases() {
-        let total = Some(case.total);
-        let exact = exact(&case.incomplete, total);
-        let found = case.incomplete.filter(&FILTER, total, 2_000, 11, &()).unwrap();
-        for (estimate, exact) in found.ln_joint.iter().zip(&exact.ln_joint) {
-            let ratio = (estimate.ln_value - exact.ln_value).exp();
-            let t = (ratio - 1.0) / (estimate.std_error + 1e-12);
-            assert!(t.abs() < 4.0, "{}: {t}", case.name);
-            squares.push(t * t);
-        }
-    }
-    let mean = squares.iter().sum::<f64>() / squares.len() as f64;
-    assert!(mean < 1.5, "mean square of the deviations {mean}");
 }
 
 fn bounds(network: &Network, data: &CountTensor, missing: &[u32], rate: f64) -> MissingAscent {

@@ -34,42 +34,6 @@ fn counts(tallies: &impl Tallies, document: usize) -> Vec<u32> {
     counts
 }
 
-/// Topics drawn for all numbers of a fine grid fill shares that are those of the weights.
-fn check_shares<T: Tallies>(new: impl Fn() -> T) {
-    const GRID: u32 = 20_000;
-    const OLD: usize = 4;
-    let a: Vec<f64> = (0..N_TOPICS).map(|k| 0.02 * (k + 1) as f64).collect();
-    let weights: Vec<f64> = (0..N_TOPICS).map(|k| (k * 7 % 5) as f64 * 0.1).collect();
-    let scale: Vec<f64> = (0..N_TOPICS).map(|k| 1.0 / (k + 1) as f64).collect();
-    let word = Word { a: &a, weights: &weights, scale: &scale };
-    let mut rest = counts(&filled(new()), 0);
-    rest[OLD] -= 1;
-    let shares: Vec<f64> = (0..N_TOPICS).map(|k| (a[k] + f64::from(rest[k])) * word.q(k)).collect();
-    let total: f64 = shares.iter().sum();
-    let mut drawn = [0; N_TOPICS];
-    for i in 0..GRID {
-        let mut tallies = filled(new());
-        let mut topic = OLD as u16;
-        draw(&mut tallies, &word, 2 * 2, &mut topic, (f64::from(i) + 0.5) / f64::from(GRID));
-        let mut expected = rest.clone();
-        expected[usize::from(topic)] += 1;
-        assert_eq!(counts(&tallies, 0), expected);
-        drawn[usize::from(topic)] += 1;
-    }
-    for (k, (&n, share)) in drawn.iter().zip(&shares).enumerate() {
-        let expected = f64::from(GRID) * share / total;
-        // A topic has one share in the document and one in the pseudo-counts.
-        assert!((f64::from(n) - expected).abs() <= 2.0, "{k}: {n} {expected}");
-        assert!(*share > 0.0 || n == 0);
-    }
-}
-
-#[test]
-fn draws_have_the_shares_of_their_weights() {
-    check_shares(|| Dense::new(N_TOPICS));
-    check_shares(|| Sparse::new(N_TOPICS));
-}
-
 /// Two tokens drawn side by side, and one after the other.
 fn check_batch<T: Tallies>(new: impl Fn() -> T) {
     let word = Word { a: &[0.3; N_TOPICS], weights: &[0.2; N_TOPICS], scale: &ONES };

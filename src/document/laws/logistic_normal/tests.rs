@@ -43,39 +43,10 @@ fn experts(link: Link, n_topics: usize, covariance: &[f64]) -> LogisticNormal {
     LogisticNormal::new(decoder, link, n_topics, &mean(link, n_topics), covariance).unwrap()
 }
 
-/// ln of the mean over a Gaussian of two coordinates by a plain grid, and p(w | η) by its definition.
-fn by_grid(probabilities: impl Fn([f64; 2]) -> [f64; 4], row: &[i64]) -> f64 {
-    let (step, reach) = (0.02, 8.0);
-    let n = (2.0 * reach / step) as i32;
-    let grid = || (0..=n).map(|i| f64::from(i) * step - reach);
-    // Rows of a Cholesky factor of COVARIANCE.
-    let a = COVARIANCE[0].sqrt();
-    let (b, c) =
-        (COVARIANCE[1] / a, (COVARIANCE[3] - COVARIANCE[1] * COVARIANCE[1] / COVARIANCE[0]).sqrt());
-    let mut sum = 0.0;
-    for x in grid() {
-        for y in grid() {
-            let p = probabilities([MEAN[0] + a * x, MEAN[1] + b * x + c * y]);
-            let terms = p.iter().zip(row).map(|(p, &count)| p.powi(count as i32));
-            sum += terms.product::<f64>() * (-0.5 * (x * x + y * y)).exp();
-        }
-    }
-    (sum * step * step / (2.0 * std::f64::consts::PI)).ln()
-}
-
 fn reference_mixture(eta: [f64; 2]) -> [f64; 4] {
     let powers = [eta[0].exp(), eta[1].exp(), 1.0];
     let total: f64 = powers.iter().sum();
     std::array::from_fn(|w| (0..3).map(|k| powers[k] / total * PHI[k * 4 + w]).sum())
-}
-
-#[test]
-fn quadrature_is_the_integral_of_its_definition() {
-    let row = vec![3, 0, 2, 4];
-    let model = mixture(Link::Reference, 3, &COVARIANCE);
-    let found = estimates(&model, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
-    assert!((found.ln_value - by_grid(reference_mixture, &row)).abs() < 1e-9, "{found:?}");
-    assert!(found.std_error < 1e-10);
 }
 
 /// The sum over the corners of a prior so wide that a document is of one topic: half a percent of it is
@@ -171,15 +142,6 @@ fn annealing_agrees_with_quadrature_in_its_errors() {
             ratios / n
         );
     }
-}
-
-#[test]
-fn a_wanted_error_takes_more_chains() {
-    let model = mixture(Link::Softmax, 3, &[2.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0]);
-    let row = [vec![9, 4, 2, 6]];
-    let wanted = Settings { target_std_error: Some(0.01), ..settings(ANNEALED) };
-    let found = estimates(&model, &row, &wanted, 1)[0];
-    assert!(found.std_error < 0.015 && found.n_replicates > 16, "{found:?}");
 }
 
 #[test]
