@@ -13,6 +13,4 @@ mod exposure;
 mod hostile;
 mod long_documents;
 mod missing;
-mod rooms;
-mod start;
 mod training;

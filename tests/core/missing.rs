@@ -154,25 +154,6 @@ fn totals_that_are_left_out_have_no_more_than_the_remainder() {
     }
 }
 
-#[test]
-fn missing_cells_that_are_none_are_refused() {
-    let (network, data) = (nmf(&[3, 2], 2, 1.0), one_row());
-    for (missing, what) in [
-        (vec![], "has length 0"),
-        (vec![1], "has length 1"),
-        (vec![3, 0], "is missing outside the axis"),
-        (vec![1, 1, 1, 0], "is missing out of increasing order"),
-        (vec![0, 1], "is missing and has a count"),
-    ] {
-        let error = Incomplete::new(&network, &data, &missing, 1.0, None).unwrap_err();
-        assert!(error.to_string().contains(what), "{error}");
-    }
-    assert!(Incomplete::new(&network, &data, &[1, 0], 0.0, None).is_err());
-    let incomplete = Incomplete::new(&network, &data, &[1, 0], 1.0, None).unwrap();
-    let error = incomplete.enumerate(None, 10.0, &()).unwrap_err();
-    assert!(matches!(error, Error::EnumerationBudget { has_missing: true, .. }), "{error}");
-}
-
 /// Totals that go on for long are refused while few of them are done.
 #[test]
 fn totals_beyond_the_budget_are_foreseen() {
@@ -208,17 +189,6 @@ fn bounds(network: &Network, data: &CountTensor, missing: &[u32], rate: f64) -> 
     let limits = Limits { max_iter: 500, tolerance: -1.0, n_restarts: 3 };
     let incomplete = Incomplete::new(network, data, missing, rate, None).unwrap();
     incomplete.ascend(Ascent::Variational, limits, 7, &()).unwrap()
-}
-
-#[test]
-fn modes_of_allocations_need_all_cells() {
-    let limits = Limits { max_iter: 5, tolerance: 0.0, n_restarts: 1 };
-    let network = nmf(&[3, 2], 2, 1.0);
-    for ascent in [Ascent::DualEm, Ascent::Icm] {
-        let found = Incomplete::new(&network, &one_row(), &[1, 0], 0.5, None)
-            .and_then(|incomplete| incomplete.ascend(ascent, limits, 1, &()));
-        assert_eq!(found, Err(Error::CellsMissing));
-    }
 }
 
 /// Nothing is lost by taking intensity and tables apart where the prior leaves no doubt of them.

@@ -7,8 +7,8 @@ use polyabayes::CountMatrix;
 use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
 use polyabayes::regression::Design;
 use polyabayes::training::{
-    Chain, ChainState, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Position,
-    PseudoCounts, Schedule, Tokens, TopicStart, TopicWeights,
+    Chain, ChainState, Globals, LdaPrior, MemoryTokens, PfaPrior, Position, PseudoCounts, Schedule,
+    Tokens, TopicStart, TopicWeights,
 };
 
 use crate::covariates::{N_SLOPES, covariates};
@@ -173,15 +173,6 @@ fn lda_with_topic_priors_visits_assignments_as_often_as_their_posterior_says() {
     check_visits(&mut sampler, ln_joint);
 }
 
-#[test]
-fn topic_priors_are_checked() {
-    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false };
-    let globals = || LdaGlobals::new(3, prior.clone(), 1).unwrap();
-    for priors in [vec![0.5; 5], vec![0.5, 0.5, 0.5, 0.5, 0.5, 0.0], vec![f64::NAN; 6]] {
-        assert!(globals().with_topic_priors(priors).is_err());
-    }
-}
-
 fn check_pfa(learn_p: bool, learn_r: bool, seed: u64) {
     let counts = tiny();
     let (beta, (first, second), (shape, rate)) = (0.4, (0.5, 0.5), (1.5, 2.0));
@@ -282,44 +273,6 @@ fn any_number_of_threads_gives_the_same_bits() {
     assert_eq!(one[0].1.n_kept, 2);
     for n_threads in [2, 8] {
         assert!(run(n_threads) == one);
-    }
-}
-
-#[test]
-fn a_state_of_other_documents_is_refused() {
-    let counts = tiny();
-    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false };
-    let resumed = |state: &ChainState, kept: Option<Vec<f64>>| {
-        let tokens = MemoryTokens::new(&counts).unwrap();
-        let globals = Box::new(lda_globals(&counts, prior.clone(), 1));
-        Chain::resumed(globals, tokens, drawing(1), state, kept).map(|_| ())
-    };
-    let good = lda(&counts, prior.clone(), 1).state();
-    assert_eq!(resumed(&good, None), Ok(()));
-    let parameters = |parameters: Vec<f64>| ChainState { parameters, ..good.clone() };
-    assert!(resumed(&parameters(vec![0.3, 0.8, 0.4, 1.0]), None).is_err());
-    // Its sum over the words is no double: the topics would be no numbers.
-    assert!(resumed(&parameters(vec![0.3, 0.8, 1e308]), None).is_err());
-    let kept = ChainState { n_kept: 1, ..good.clone() };
-    assert_eq!(resumed(&kept, Some(vec![0.1; 15])), Ok(()));
-    for sum in [None, Some(vec![0.1; 14]), Some(vec![f64::NAN; 15])] {
-        assert!(resumed(&kept, sum).is_err());
-    }
-    let mut tokens = MemoryTokens::new(&counts).unwrap();
-    assert!(tokens.set_topics(&[0; 5], 2).is_err() && tokens.set_topics(&[2; 6], 2).is_err());
-}
-
-#[test]
-fn a_tiny_topic_prior_leaves_topics_that_sum_to_one() {
-    let counts = CountMatrix::from_dense(&vec![vec![4, 3, 2, 1, 0, 0, 0, 0]; 5]).unwrap();
-    let prior = LdaPrior { alpha: vec![0.5; 10], beta: 1e-5, learned: false };
-    let mut sampler = lda(&counts, prior, 1);
-    for _ in 0..200 {
-        sampler.sweep(&()).unwrap();
-        for topic in 0..10 {
-            let sum: f64 = sampler.weights().iter().skip(topic).step_by(10).sum();
-            assert!((sum - 1.0).abs() < 1e-9, "{sum}");
-        }
     }
 }
 

@@ -8,14 +8,6 @@ use super::tallies::{BATCH, Batch, Tallies, Word};
 const N_TOPICS: usize = 21;
 const ONES: [f64; N_TOPICS] = [1.0; N_TOPICS];
 
-/// Two documents, of which the first is the one to look at.
-fn filled<T: Tallies>(mut tallies: T) -> T {
-    let documents: Vec<u32> = [0, 1].repeat(30);
-    let topics: Vec<u16> = (0..30).flat_map(|i| [i * i % 11, i % 21]).collect();
-    tallies.fill(&[30, 30], &documents, &topics);
-    tallies
-}
-
 /// Draws a token of the first document after it has been removed.
 fn draw(tallies: &mut impl Tallies, word: &Word<'_>, first: usize, topic: &mut u16, u: f64) {
     let mut topics = [*topic];
@@ -32,37 +24,6 @@ fn counts(tallies: &impl Tallies, document: usize) -> Vec<u32> {
     let mut counts = vec![0; N_TOPICS];
     tallies.counts(document).for_each(|(topic, n)| counts[topic] += n);
     counts
-}
-
-/// Two tokens drawn side by side, and one after the other.
-fn check_batch<T: Tallies>(new: impl Fn() -> T) {
-    let word = Word { a: &[0.3; N_TOPICS], weights: &[0.2; N_TOPICS], scale: &ONES };
-    let (mut together, mut one_by_one) = (filled(new()), filled(new()));
-    // The third tokens of both documents.
-    let (mut both, mut first, mut second) = ([4, 2], [4], [2]);
-    let mut uniforms = [0.0; BATCH];
-    uniforms[..2].copy_from_slice(&[0.3, 0.8]);
-    together.take_up(&word);
-    let tokens = Batch { first: 4, documents: &[0, 1] };
-    together.remove(tokens, &both);
-    together.draw(&word, tokens, &mut both, &Cells::default(), &uniforms);
-    one_by_one.take_up(&word);
-    for (document, topic, u) in [(0, &mut first, 0.3), (1, &mut second, 0.8)] {
-        uniforms[0] = u;
-        let token = Batch { first: 4 + document as usize, documents: &[document] };
-        one_by_one.remove(token, topic);
-        one_by_one.draw(&word, token, topic, &Cells::default(), &uniforms);
-    }
-    assert_eq!(both, [first[0], second[0]]);
-    for document in 0..2 {
-        assert_eq!(counts(&together, document), counts(&one_by_one, document));
-    }
-}
-
-#[test]
-fn a_batch_is_the_same_as_its_tokens_one_by_one() {
-    check_batch(|| Dense::new(N_TOPICS));
-    check_batch(|| Sparse::new(N_TOPICS));
 }
 
 /// A token goes to the only topic that has any weight, and stays where none has.

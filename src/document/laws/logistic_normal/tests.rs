@@ -153,25 +153,3 @@ fn impossible_words_and_empty_documents_have_their_values() {
     let found = estimates(&model, &[vec![1, 0, 1], vec![0, 0, 0]], &settings(Method::Auto), 0);
     assert_eq!((found[0].ln_value, found[1].ln_value), (f64::NEG_INFINITY, 0.0));
 }
-
-#[test]
-fn what_is_no_model_is_refused() {
-    let decoder = || Decoder::mixture(3, &PHI, &[]).unwrap();
-    let new = |link, covariance: &[f64]| {
-        LogisticNormal::new(decoder(), link, 3, &mean(link, 3), covariance)
-    };
-    assert!(new(Link::Identity, &[0.0; 9]).is_err());
-    assert!(new(Link::Softmax, &[1.0; 4]).is_err());
-    assert!(new(Link::Reference, &[1.0, 2.0, 2.0, 1.0]).is_err());
-    assert!(new(Link::Reference, &[1.0, 0.5, 0.4, 1.0]).is_err());
-    assert!(new(Link::Reference, &[f64::NAN, 0.0, 0.0, 1.0]).is_err());
-    let model = new(Link::Reference, &COVARIANCE).unwrap();
-    let documents = || CountMatrix::from_dense(&[vec![1, 0, 0, 0], vec![0, 1, 0, 0]]).unwrap();
-    let means_of_three = documents().with_priors(vec![0.0; 6]).unwrap();
-    assert!(score(&model, &means_of_three, &settings(Method::Auto), 0, &()).is_err());
-    let exact = settings(Method::Exact);
-    let three = mixture(Link::Softmax, 3, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    assert!(score(&three, &documents(), &exact, 0, &()).is_err());
-    let filter = settings(Method::Sample(Sampler::Smc));
-    assert!(score(&model, &documents(), &filter, 0, &()).is_err());
-}
