@@ -18,7 +18,6 @@ from polyabayes.sizes.folds import folds_of
 
 LDA = pb.LatentDirichletAllocation(max_iter=30, n_jobs=1)
 SIZES = [1, 3, 9]
-NMF, TWO = pb.PoissonFactorAnalysis(prior="nmf"), {"sizes": [2, 3]}
 
 
 @pytest.fixture(scope="module")
@@ -168,34 +167,6 @@ def test_several_sizes_of_a_table_are_chosen_together():
     assert (both.criterion, both.best) == ("evidence", (2, 2))
     with pytest.raises(errors.InvalidArgumentError, match="give a mapping"):
         pb.choose_n_components(several, table, [1, 2])
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "arguments", "options"),
-    [
-        (errors.InvalidTypeError, "must be a LatentDirichletAllocation", (object(),), {}),
-        (errors.InvalidArgumentError, "NMF gives new documents no likelihood", (NMF,), {}),
-        (errors.InvalidArgumentError, "sizes is empty", (LDA,), {"sizes": []}),
-        (errors.InvalidArgumentError, "sizes must be between", (LDA,), {"sizes": [0, 2]}),
-        (errors.InvalidTypeError, "numbers of topics", (LDA,), {"sizes": "3"}),
-        (errors.InvalidCountsError, "Negative", (LDA, [[-1, 2]], [2]), {}),
-        (errors.InvalidArgumentError, "needs two documents or more", (LDA, [[1, 2]], [2]), {}),
-        (errors.InvalidArgumentError, r"is 61, but .* only 60 documents", (LDA,), {"n_folds": 61}),
-        (errors.InvalidTypeError, "come with the documents", (LDA,), {"covariates": [[1.0]]}),
-        (errors.InvalidTypeError, "an option of a choice by evidence", (LDA,), {"method": "exact"}),
-        (errors.InvalidTypeError, "by evidence", (LDA,), {"concentrations": "auto"}),
-        (errors.InvalidTypeError, r"'tolerence': .* tolerance\?", (LDA,), {"tolerence": 0.1}),
-        (errors.InvalidTypeError, "no option 'cv'", (LDA,), {"cv": 5}),
-        (errors.InvalidArgumentError, "max_time must be positive", (LDA,), {"max_time": 0}),
-        (errors.InvalidTypeError, "executor must be", (LDA,), {**TWO, "executor": 3}),
-        (errors.InvalidArgumentError, "one label for each", (LDA,), {**TWO, "groups": [1, 2]}),
-        (errors.InvalidArgumentError, "column", (LDA,), {**TWO, "groups": "blog"}),
-    ],
-)
-def test_bad_arguments_are_refused_before_any_work(corpus, error, message, arguments, options):
-    model, data, *sizes = arguments if len(arguments) > 1 else (*arguments, corpus)
-    with pytest.raises(error, match=message):
-        pb.choose_n_components(model, data, *sizes, **options)
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")

@@ -10,7 +10,6 @@ from polyabayes import priors
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
-    InvalidTypeError,
     NotFittedError,
     ScoreError,
     ScoreWarning,
@@ -309,45 +308,6 @@ def test_the_same_scores_under_another_prior():
         search.under(priors.Uniform(2, 9))
     with pytest.raises(InvalidArgumentError, match="prior must be of 1 sizes"):
         search.under(priors.Product(HALF, HALF))
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"prior": 5.0}, InvalidTypeError, "prior must be one of polyabayes.priors"),
-        ({"estimator": 3}, InvalidTypeError, "estimator must be one of"),
-        ({"kind": "both"}, InvalidArgumentError, "kind must be one of 'nested', 'evidence'"),
-        ({"bound": "best"}, InvalidArgumentError, "bound must be one of"),
-        ({"upper": "one"}, InvalidArgumentError, "upper must be one of"),
-        ({"upper": "multinomial"}, InvalidArgumentError, "needs X"),
-        ({"upper": lambda _: math.nan}, InvalidArgumentError, r"upper\(X\) is nan"),
-        ({"strategy": "random"}, InvalidArgumentError, "strategy must be one of"),
-        ({"max_steps": 0}, InvalidArgumentError, "max_steps must be at least 1"),
-        ({"width": -1.0}, InvalidArgumentError, "width must be positive"),
-        ({"max_seconds": 0.0}, InvalidArgumentError, "max_seconds must be positive"),
-        ({"level": 1.0}, InvalidArgumentError, "level must be strictly between"),
-        ({"predictive": 3}, InvalidTypeError, "predictive must be a function"),
-        ({"random_state": -1}, InvalidArgumentError, "random_state must be"),
-        ({"checkpoint": 3}, InvalidTypeError, "checkpoint must be a folder"),
-        (
-            {"estimator": pb.LatentDirichletAllocation(), "scoring_options": {"particles": 3}},
-            InvalidArgumentError,
-            "scoring_options has 'particles', but log_likelihood takes method, n_samples",
-        ),
-        (
-            {"estimator": pb.LatentDirichletAllocation(), "scoring_options": 3},
-            InvalidTypeError,
-            "scoring_options must be a dict or None, got 3",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused_before_any_work(options, error, message):
-    def score(_):
-        raise AssertionError("called")
-
-    search = WitnessSearch(**{"estimator": score, "prior": HALF, **options})
-    with pytest.raises(error, match=message):
-        search.fit([[1, 2], [2, 0]] if "scoring_options" in options else None)
 
 
 def test_before_fit_and_without_predictions():
