@@ -1,18 +1,15 @@
-//! Samplers against full enumeration of their posteriors, and the same bits on any threads.
+//! Samplers against full enumeration of their posteriors.
 
 use crate::common;
 use std::collections::HashMap;
 
 use polyabayes::CountMatrix;
 use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
-use polyabayes::regression::Design;
 use polyabayes::training::{
-    Chain, ChainState, Globals, LdaPrior, MemoryTokens, PfaPrior, Position, PseudoCounts, Schedule,
-    Tokens, TopicStart, TopicWeights,
+    ChainState, LdaPrior, MemoryTokens, PfaPrior, Position, PseudoCounts, Tokens, TopicWeights,
 };
 
-use crate::covariates::{N_SLOPES, covariates};
-use common::{MemoryChain, drawing, lda, lda_globals, pfa, pfa_globals, uniform};
+use common::{MemoryChain, drawing, lda, lda_globals, pfa, uniform};
 
 /// Three documents, six tokens, three words.
 fn tiny() -> CountMatrix {
@@ -223,9 +220,6 @@ fn pfa_of_every_prior_visits_assignments_as_often_as_its_posterior_says() {
     check_pfa(false, false, 5);
 }
 
-const PFA_PRIOR: PfaPrior =
-    PfaPrior { topic_word: 0.1, probability: Some((0.2, 0.8)), shape: Some((1.0, 1.0)) };
-
 /// All that a chain has come to.
 pub(crate) type Result = (Vec<f64>, ChainState, Option<Vec<f64>>, Vec<u16>, u64);
 
@@ -233,47 +227,6 @@ pub(crate) fn result(chain: &mut MemoryChain<'_>) -> Result {
     let (mean, state, topics) = (chain.mean().unwrap(), chain.state(), chain.tokens().topics());
     let kept = chain.kept_sum().map(<[f64]>::to_vec);
     (mean, state, kept, topics, chain.ln_joint().unwrap().to_bits())
-}
-
-#[test]
-fn any_number_of_threads_gives_the_same_bits() {
-    let (_, counts) = common::simulated(5, 300, 0.3, 80, 200, 1);
-    let schedule = Schedule { max_iter: 8, burn_in: 4, warm_up: 2, thin: 2, seed: 7 };
-    let start = |alpha: f64, n_topics: usize| {
-        let (n_words, alpha) = (counts.n_words(), vec![alpha; n_topics]);
-        TopicStart { n_words, alpha, beta: 0.1, n_sweeps: 3, n_starts: 2 }
-    };
-    let run = |n_threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        pool.install(|| {
-            let few = LdaPrior { alpha: vec![0.1; 6], beta: 0.05, learned: false };
-            let many = LdaPrior { alpha: vec![0.01; 200], beta: 0.05, learned: true };
-            let by_covariates = LdaPrior { alpha: vec![0.5; 6], beta: 0.1, learned: true };
-            let by_covariates = lda_globals(&counts, by_covariates, 7);
-            let design = Design::new(&covariates(200), 200, N_SLOPES).unwrap();
-            let chains: [(Box<dyn Globals>, TopicStart); 4] = [
-                (Box::new(lda_globals(&counts, few, 7)), start(0.1, 6)),
-                (Box::new(by_covariates.with_covariates(design).unwrap()), start(0.5, 6)),
-                (Box::new(lda_globals(&counts, many, 7)), start(0.01, 200)),
-                (
-                    Box::new(pfa_globals(&counts, PFA_PRIOR, (vec![1.0; 6], vec![0.5; 6]), 7)),
-                    start(1.0, 6),
-                ),
-            ];
-            chains.map(|(globals, start)| {
-                let tokens = MemoryTokens::new(&counts).unwrap();
-                let chain = Chain::new(globals, tokens, schedule, Some(&start), None, &());
-                let mut chain = chain.unwrap();
-                chain.run(u64::MAX, 1, &(), |_, _| ()).unwrap();
-                result(&mut chain)
-            })
-        })
-    };
-    let one = run(1);
-    assert_eq!(one[0].1.n_kept, 2);
-    for n_threads in [2, 8] {
-        assert!(run(n_threads) == one);
-    }
 }
 
 /// Sweeps over all topics keep counts of documents; sweeps over lists of topics in between change them.

@@ -258,10 +258,7 @@ fn divide(
 mod tests {
     use super::*;
     use crate::allocation::kernel::counts::CountWeights;
-    use crate::allocation::kernel::log_risings::{LogRisings, PoweredSplitLaw};
-    use crate::allocation::kernel::urns::ReferenceUrns;
     use crate::allocation::model::examples::{MIXTURE, table_under};
-    use crate::math::{LogSum, ln_factorial, ln_rising, mean_and_error};
     use crate::rng::{Key, Purpose, Stream as _};
 
     /// The tokens of a cell are all in one or all in the other of two states that hold many others:
@@ -299,61 +296,5 @@ mod tests {
         }
         let n = (N * LANES) as f64;
         assert!((n_moved as f64 / n - 0.5).abs() < 4.0 * 0.5 / n.sqrt(), "{n_moved}");
-    }
-
-    /// Mean of n² / m² over the divisions of a cell's tokens between its two states.
-    #[test]
-    fn very_many_tokens_divide_with_the_probabilities_of_the_law() {
-        const M: i32 = 2 * MAX_WEIGHED;
-        const N: usize = 3_000;
-        let cell: (&[i64], _) = (&[0, 0], &[i64::from(M)][..]);
-        let problem = table_under((&[2, 2, 2], MIXTURE), &[], 0.9, cell);
-        let (clique, bases, alphas) =
-            (&problem.plan.cliques[0], problem.bases(0), problem.alphas());
-        let target = CountWeights { base: &alphas, unit: 1.0 };
-        let factor_rows =
-            |state| (0..clique.factors.len()).map(move |factor| clique.row(factor, state, bases));
-        let ln_state = |state: usize, n: i32| {
-            let factors = clique.factors.iter().zip(factor_rows(state));
-            let ln_rows = factors
-                .map(|(factor, row)| f64::from(factor.exponent) * ln_rising(alphas[row], n as u64));
-            ln_rows.sum::<f64>() - ln_factorial(n as u64)
-        };
-        let (mut all, mut squares) = (LogSum::default(), LogSum::default());
-        for n in 1..=M {
-            let ln_weight = ln_state(0, n) + ln_state(1, M - n);
-            all.push(ln_weight);
-            squares.push(ln_weight + 2.0 * (f64::from(n) / f64::from(M)).ln());
-        }
-        all.push(ln_state(0, 0) + ln_state(1, M));
-        let exact = (squares.ln_sum() - all.ln_sum()).exp();
-
-        for (kappa, order) in [(None, SweepOrder::Forward), (Some(2.0), SweepOrder::Backward)] {
-            let mut rows = vec![[0; LANES]; problem.n_rows];
-            let mut by_state = [[M; LANES], [0; LANES]];
-            factor_rows(0).for_each(|row| rows[row] = by_state[0]);
-            let (mut splits, mut uniforms) =
-                (Splits::default(), Key::new(2, Purpose::Score).rng().lanes());
-            let risings =
-                kappa.map(|kappa| LogRisings::new(&problem, ReferenceUrns::per_cell(kappa)));
-            let mut means = [0.0; LANES];
-            for _ in 0..N {
-                let mut cell = Cell { clique, bases, by_state: &mut by_state, rows: &mut rows };
-                let drawn = match &risings {
-                    None => splits.draw(&mut cell, 0, order, &target, &mut uniforms, &()),
-                    Some(risings) => {
-                        let law = PoweredSplitLaw { risings, betas: &[1.0; LANES], others: &[] };
-                        splits.draw(&mut cell, 0, order, &law, &mut uniforms, &())
-                    }
-                };
-                drawn.unwrap();
-                for (mean, &n) in means.iter_mut().zip(&by_state[0]) {
-                    *mean += (f64::from(n) / f64::from(M)).powi(2) / N as f64;
-                }
-            }
-            let (mean, error) = mean_and_error(&means);
-            assert!((mean - exact).abs() < 4.0 * error, "{kappa:?}: {mean} {exact} {error}");
-            assert!(error < 0.02 * exact, "{kappa:?}: {error} of {exact}");
-        }
     }
 }

@@ -397,37 +397,3 @@ impl UrnLevel<'_> {
         UrnTarget { base: &self.base, unit: self.unit, q: &self.q, bursts }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rng::{Key, Purpose};
-
-    /// Topics in a ring that share half of their words with either neighbour, and tokens of the
-    /// words that some pairs share.
-    fn ring(a: f64, tokens: &[u32]) -> LocalUrn {
-        let n_topics = 12;
-        let rows: Vec<Vec<f64>> = (0..tokens.len())
-            .map(|pair| {
-                let likes = |k: usize| k == pair || k == pair + 1;
-                (0..n_topics).map(|k| if likes(k) { 0.1 } else { 1e-7 }).collect()
-            })
-            .collect();
-        let cells: Vec<(&[f64], u32)> =
-            rows.iter().map(Vec::as_slice).zip(tokens.iter().copied()).collect();
-        LocalUrn::from_rows(&vec![a; n_topics], &cells).unwrap()
-    }
-
-    #[test]
-    fn topics_that_tokens_would_open_together_are_rare_beside_the_temperatures() {
-        let leaves_closed = |a: f64, tokens: &[u32], n_temperatures: usize| {
-            let urn = ring(a, tokens);
-            let mut rng = Key::new(1, Purpose::Score).rng();
-            let path = UrnPath::refined(&urn, Start::MeanField, 20, &mut rng, &()).unwrap();
-            path.may_leave_closed(n_temperatures)
-        };
-        assert!(leaves_closed(0.002, &[10, 6, 2], 100));
-        assert!(!leaves_closed(0.002, &[10, 6, 2], 1000));
-        assert!(!leaves_closed(0.02, &[10, 6, 2], 100));
-    }
-}

@@ -43,12 +43,6 @@ fn experts(link: Link, n_topics: usize, covariance: &[f64]) -> LogisticNormal {
     LogisticNormal::new(decoder, link, n_topics, &mean(link, n_topics), covariance).unwrap()
 }
 
-fn reference_mixture(eta: [f64; 2]) -> [f64; 4] {
-    let powers = [eta[0].exp(), eta[1].exp(), 1.0];
-    let total: f64 = powers.iter().sum();
-    std::array::from_fn(|w| (0..3).map(|k| powers[k] / total * PHI[k * 4 + w]).sum())
-}
-
 /// The sum over the corners of a prior so wide that a document is of one topic: half a percent of it is
 /// not, COVARIANCE times 1e8.
 #[test]
@@ -72,22 +66,6 @@ fn a_prior_too_wide_for_quadrature_is_annealed_from_itself() {
     assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let error = (found.ln_value - expected).abs();
     assert!(error < 3.0 * found.std_error + 0.005, "{found:?} {expected}");
-}
-
-#[test]
-fn no_covariance_is_the_multinomial_and_one_topic_needs_no_integral() {
-    let row = vec![2, 1, 0, 1];
-    let still = mixture(Link::Reference, 3, &[0.0; 4]);
-    let found = estimates(&still, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
-    let p = reference_mixture(MEAN);
-    let expected = 2.0 * p[0].ln() + p[1].ln() + p[3].ln();
-    assert!((found.ln_value - expected).abs() < 1e-12 && found.std_error == 0.0);
-    for covariance in [0.0, 2.0] {
-        let one = mixture(Link::Softmax, 1, &[covariance]);
-        let found = estimates(&one, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
-        let expected = 2.0 * 0.4_f64.ln() + 0.3_f64.ln() + 0.1_f64.ln();
-        assert!((found.ln_value - expected).abs() < 1e-10, "{found:?}");
-    }
 }
 
 #[test]
