@@ -135,6 +135,11 @@ proptest! {
             prop_assert_eq!(tensor.shape(), &shape[..]);
             prop_assert_eq!(tensor.n_cells(), counts.len());
             prop_assert!(i64::try_from(tensor.total()).is_ok());
+            prop_assert!(coordinates.chunks(shape.len()).is_sorted_by(|a, b| a < b));
+            for (cell, count) in tensor.cells() {
+                let is_inside = |(&i, &n)| i == u32::MAX || (i as usize) < n;
+                prop_assert!(count > 0 && cell.iter().zip(&shape).all(is_inside));
+            }
         }
     }
 

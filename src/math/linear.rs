@@ -4,12 +4,12 @@
 const RANK_TOLERANCE: f64 = 1e-12;
 
 /// G with G Gᵀ = M for a positive definite M, lower triangular; `None` for another.
-pub(super) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
+pub(crate) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut g = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..=i {
             let (row_i, row_j) = (&g[i * n..i * n + j], &g[j * n..j * n + j]);
-            let rest = matrix[i * n + j] - crate::math::dot(row_i, row_j);
+            let rest = matrix[i * n + j] - super::dot(row_i, row_j);
             if i == j {
                 if rest.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
                     return None;
@@ -25,7 +25,7 @@ pub(super) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
 
 /// L of `rank` columns with L Lᵀ = M for a symmetric M that has no negative eigenvalue, by pivots:
 /// n x rank, row-major, and the rank; `None` where an eigenvalue is negative.
-pub(super) fn semidefinite_factor(matrix: &[f64], n: usize) -> Option<(Vec<f64>, usize)> {
+pub(crate) fn semidefinite_factor(matrix: &[f64], n: usize) -> Option<(Vec<f64>, usize)> {
     let mut rest = matrix.to_vec();
     let largest = (0..n).map(|i| matrix[i * n + i]).fold(0.0, f64::max);
     let tolerance = RANK_TOLERANCE * largest * n as f64;
@@ -54,7 +54,8 @@ pub(super) fn semidefinite_factor(matrix: &[f64], n: usize) -> Option<(Vec<f64>,
 }
 
 /// x with G Gᵀ x = b.
-pub(super) fn solve(g: &[f64], n: usize, b: &[f64]) -> Vec<f64> {
+pub(crate) fn solve(g: &[f64], b: &[f64]) -> Vec<f64> {
+    let n = b.len();
     let mut x = b.to_vec();
     for i in 0..n {
         let sum: f64 = (0..i).map(|j| g[i * n + j] * x[j]).sum();
@@ -68,7 +69,7 @@ pub(super) fn solve(g: &[f64], n: usize, b: &[f64]) -> Vec<f64> {
 }
 
 /// G⁻ᵀ: the factor A of the inverse, A Aᵀ = (G Gᵀ)⁻¹, upper triangular.
-pub(super) fn inverse_factor(g: &[f64], n: usize) -> Vec<f64> {
+pub(crate) fn inverse_factor(g: &[f64], n: usize) -> Vec<f64> {
     let mut a = vec![0.0; n * n];
     for column in 0..n {
         // Row `column` of A is the column of G⁻¹.

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use super::independent_words::IndependentWords;
-use super::mean_field::{self, MeanField};
 use super::rare::{RareTopics, Rarity};
 use super::single_topic;
 use crate::control::Observer;
+use crate::document::estimators::mean_field::{self, MeanField};
 use crate::error::Result;
 use crate::rng::{LANES, Stream};
 use crate::urn::{BurstTarget, Bursts, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
@@ -235,7 +235,7 @@ impl<'a> UrnPath<'a> {
     /// A token enters an empty topic of pseudo-count a, which suits it as well as its own, with a
     /// probability of about a in each sweep, and a topic whose a is large enough is found by some
     /// run. Any other is missed by all of them alike.
-    pub(super) fn may_leave_closed(&self, n_temperatures: usize) -> bool {
+    pub(in crate::document) fn may_leave_closed(&self, n_temperatures: usize) -> bool {
         let rare = 1.0 / n_temperatures.max(FEWEST_TEMPERATURES) as f64;
         let a = self.urn.pseudo_counts();
         self.start == Start::MeanField
