@@ -198,19 +198,6 @@ def test_folds_take_the_covariates_of_their_documents():
     assert values[0] > max(values[1:]) + 0.1
 
 
-@pytest.mark.parametrize(
-    ("formula", "told"),
-    [("~ rare", "column 'rare' has the level 'c'"), ("~ bs(day, df=4)", "extrapolation='clip'")],
-)
-def test_covariates_that_a_fold_alone_has_are_refused_before_any_fit(corpus, formula, told):
-    n = corpus.n_documents
-    rare = np.where(np.arange(n) == 3, "c", np.where(np.arange(n) % 2, "a", "b"))
-    data = corpus.with_metadata({"rare": rare, "day": np.arange(n)})
-    model = clone(LDA).set_params(formula=formula, max_iter=10**8)
-    with pytest.raises(errors.InvalidArgumentError, match=told):
-        pb.choose_n_components(model, data, [1, 2], n_folds=3, random_state=0)
-
-
 def test_time_ends_a_choice_with_what_it_has(corpus):
     found = pb.choose_n_components(LDA, corpus, SIZES, n_folds=3, max_time=1e-9, random_state=0)
     assert not found.is_decided

@@ -7,13 +7,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import priors
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    InvalidArgumentError,
-    NotFittedError,
-    ScoreError,
-    ScoreWarning,
-)
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, ScoreError, ScoreWarning
 from polyabayes.sizes.witness import SearchStep, WitnessSearch
 
 HALF = priors.Geometric(0.5)
@@ -158,38 +152,10 @@ def test_holes_of_the_prior_do_not_end_the_search(prior, order):
     assert (search.bounds_["upper"] >= math.log(truth)).all()
 
 
-@pytest.mark.parametrize(
-    "prior",
-    [
-        priors.Product(*[priors.Table({1: 0.5, 2000: 0.5})] * 2),
-        priors.Custom(lambda k: math.log(0.5) if k == 1 else -math.inf, lambda _: math.log(0.5)),
-    ],
-)
-def test_mass_that_is_out_of_reach_is_told(prior):
-    def score(*_):
-        return -3.0
-
-    with pytest.raises(BudgetExceededError, match=r"sizes up to .* exceed the 1,000,000"):
-        WitnessSearch(score, prior).fit()
-
-
 def test_a_certain_score_has_no_bound_above_it():
     search = WitnessSearch(lambda _: 0.0, priors.Poisson(2.0), width=1e-9).fit()
     assert search.n_steps_ == 1
     assert search.bounds_["lower"][0] <= 0.0
-
-
-def test_what_no_configuration_would_accept_is_no_failure():
-    def score(k):
-        pb.AllocationModel.nmf(k, concentration=-1.0)
-        return -3.0
-
-    with pytest.raises(InvalidArgumentError, match="concentration must be positive"):
-        WitnessSearch(score, HALF).fit()
-    with pytest.raises(InvalidArgumentError, match="method must be one of"):
-        WitnessSearch(
-            pb.LatentDirichletAllocation(), HALF, scoring_options={"method": "best"}, max_steps=1
-        ).fit([[1, 2], [2, 0]])
 
 
 def test_zero_probability_is_legal():
