@@ -18,7 +18,16 @@ from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import BLUE, GREEN, PINK, VERMILION, axes_or_new, finish, foreground
+from polyabayes.plotting.axes import (
+    BLUE,
+    GREEN,
+    PINK,
+    VERMILION,
+    axes_or_new,
+    finish,
+    foreground,
+    heat_map,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +114,7 @@ def plot_evidence(
     given = any(evidence.given_total for evidence in evidences.values())
     ax.set_xticks(ranks[:: -(-len(ranks) // _MOST_RANKS)])
     ax.set_xlabel(xlabel)
-    ax.set_ylabel(f"log evidence{' given the total' if given else ''}, nats")
+    ax.set_ylabel(f"log evidence{' given the total' if given else ''} (nats)")
     return finish(ax)
 
 
@@ -123,7 +132,7 @@ def _draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
     ax.errorbar(sweeps[-1:], [evidence.value], yerr=reach, color=BLUE, capsize=3)
     ax.set_xscale("log", base=2)
     ax.set_xlabel("sweeps of a round")
-    ax.set_ylabel(f"log evidence{' given the total' if evidence.given_total else ''}, nats")
+    ax.set_ylabel(f"log evidence{' given the total' if evidence.given_total else ''} (nats)")
     state = "converged" if evidence.converged else "not converged"
     ax.set_title(f"{evidence.round_trips} round trips, {state}", loc="left", fontsize="medium")
     finish(ax)
@@ -194,7 +203,7 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_title("probability", loc="right", size="small")
-    ax.set_xlabel(f"posterior log odds against {posterior.best}, nats")
+    ax.set_xlabel(f"posterior log odds against {posterior.best} (nats)")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
@@ -242,14 +251,10 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
         table, below, beside = table.T, beside, parents
     ax = axes_or_new(ax, 5.0, float(np.clip(1.0 + 0.2 * size, 2.5, 9.0)))
     if parents:
-        image = ax.imshow(table, aspect="auto", cmap="viridis", vmin=0.0)
-        ax.figure.colorbar(image, ax=ax, label="probability")
+        shown = table.flat if table.size <= _MOST_NUMBERS else ()
+        heat_map(ax, table, "probability", [f"{share:.2f}" for share in shown], aspect="auto")
         ax.set_xlabel(", ".join(below))
         ax.set_title(f"{node} given {', '.join(parents)}", loc="left", size="medium")
-        shown = np.ndenumerate(table) if table.size <= _MOST_NUMBERS else ()
-        for (row, column), share in shown:
-            ink = "white" if share < table.max() / 2 else "black"
-            ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=ink, size="small")
     else:
         ax.barh(range(size), table, color=BLUE)
         ax.set_ylim(size - 0.5, -0.5)

@@ -57,6 +57,7 @@ def plot_size_bounds(
         ax.fill_between(x, lower, table["upper"], color=colour, alpha=0.15, linewidth=0)
     largest = f"largest {_shared_label(named)} explored"
     ax.set_xlabel(largest if of_one_size else "configurations explored")
+    ax.locator_params(axis="x", integer=True)
     ax.set_ylabel("bounds on ln p(y) (nats)")
     return _finished(ax)
 

@@ -60,6 +60,38 @@ def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
     return checks.matrix("covariates", values, "(n_documents, n_covariates)")
 
 
+def design_of(frame: pd.DataFrame, names: list[str]) -> NDArray[Any]:
+    """Columns of a design: those of the table, or their products and levels as R names them."""
+    return np.column_stack([_term(frame, name, names) for name in names])
+
+
+def _term(frame: pd.DataFrame, name: str, names: list[str]) -> NDArray[Any]:
+    if name in frame:
+        return frame[name].to_numpy()
+    found = np.ones(len(frame))
+    for factor in [] if name == "(Intercept)" else name.split(":"):
+        term = factor.rpartition("$")[2]
+        column = max((x for x in frame if term.startswith(x)), key=len, default=None)
+        if column is None or (frame[column].dtype.kind in "iuf") != (term == column):
+            raise InvalidArgumentError(
+                f"{argument('covariates')} has no column {term!r}; the prior of this model depends "
+                f"on {', '.join(map(repr, names))}: give these columns, as model.matrix of R does"
+            )
+        if term == column:
+            found = found * frame[column].to_numpy()
+            continue
+        told = {x.rpartition("$")[2].removeprefix(column) for y in names for x in y.split(":")}
+        levels = frame[column].map(str).replace({"True": "TRUE"})
+        other = sorted(set(levels) - told)
+        if len(other) > 1:
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: column {column!r} has the levels {other[0]!r} and "
+                f"{other[1]!r}, and only one that is not in the fit can be its reference"
+            )
+        found = found * (levels == term.removeprefix(column)).to_numpy()
+    return found
+
+
 def with_days(frame: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
     """Dates as days since 1970; other values in their columns are refused."""
     found = {}
