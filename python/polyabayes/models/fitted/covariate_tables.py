@@ -61,35 +61,32 @@ def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
 
 
 def design_of(frame: pd.DataFrame, names: list[str]) -> NDArray[Any]:
-    """Columns of a design: those of the table, or their products and levels as R names them."""
-    return np.column_stack([_term(frame, name, names) for name in names])
-
-
-def _term(frame: pd.DataFrame, name: str, names: list[str]) -> NDArray[Any]:
-    if name in frame:
-        return frame[name].to_numpy()
-    found = np.ones(len(frame))
-    for factor in [] if name == "(Intercept)" else name.split(":"):
-        term = factor.rpartition("$")[2]
-        column = max((x for x in frame if term.startswith(x)), key=len, default=None)
-        if column is None or (frame[column].dtype.kind in "iuf") != (term == column):
+    """Columns of a design: those of the table, or made of them as R names products and levels."""
+    if set(names) <= set(frame):
+        return frame[names].to_numpy()
+    terms = {name: [x.rpartition("$")[2] for x in name.split(":")] for name in names}
+    wanted = {term for parts in terms.values() for term in parts}
+    columns: dict[str, Any] = {"(Intercept)": np.ones(len(frame))}
+    for name, values in frame.select_dtypes(exclude="number").astype(str).items():
+        levels = values.replace({"True": "TRUE"}).to_numpy(dtype=object)
+        own = {term for term in wanted if term.startswith(str(name)) and term != name}
+        columns |= {term: 1.0 * (name + levels == term) for term in own}
+        other = sorted({level for level in levels if f"{name}{level}" not in own})
+        if own and len(other) > 1:
             raise InvalidArgumentError(
-                f"{argument('covariates')} has no column {term!r}; the prior of this model depends "
-                f"on {', '.join(map(repr, names))}: give these columns, as model.matrix of R does"
-            )
-        if term == column:
-            found = found * frame[column].to_numpy()
-            continue
-        told = {x.rpartition("$")[2].removeprefix(column) for y in names for x in y.split(":")}
-        levels = frame[column].map(str).replace({"True": "TRUE"})
-        other = sorted(set(levels) - told)
-        if len(other) > 1:
-            raise InvalidArgumentError(
-                f"{argument('covariates')}: column {column!r} has the levels {other[0]!r} and "
+                f"{argument('covariates')}: column {name!r} has the levels {other[0]!r} and "
                 f"{other[1]!r}, and only one that is not in the fit can be its reference"
             )
-        found = found * (levels == term.removeprefix(column)).to_numpy()
-    return found
+    numbers = frame.select_dtypes("number")
+    columns |= {str(name): values.to_numpy() for name, values in numbers.items()}
+    if lacking := [term for parts in terms.values() for term in parts if term not in columns]:
+        raise InvalidArgumentError(
+            f"{argument('covariates')} has no column {lacking[0]!r}; the prior of this model "
+            f"depends on {', '.join(map(repr, names))}: give these, as model.matrix of R does"
+        )
+    return np.column_stack(
+        [np.prod([columns[x] for x in parts], axis=0) for parts in terms.values()]
+    )
 
 
 def with_days(frame: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
