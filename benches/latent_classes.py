@@ -1,7 +1,8 @@
 """Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
 
 ``python benches/latent_classes.py WHAT`` prints a table and keeps it as a record, where WHAT is
-``choice``, ``bootstrap``, ``coverage``, ``calibration``, ``mixed``, ``peers`` or ``speed``;
+``choice``, ``items``, ``bootstrap``, ``coverage``, ``outcomes``, ``calibration``, ``mixed``,
+``invariance``, ``peers`` or ``speed``;
 ``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of two to four
 levels, their probabilities from Dirichlet(1). Run one at a time.
 
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from record import Table, keep, kept, main, save, told
+from record import Table, keep, kept, main, save, timed, told
 
 import polyabayes as pb
 from polyabayes.latent_classes.choice import PRIORS
@@ -84,6 +85,34 @@ def choice(sets: int = 30, minutes: float = 60.0) -> None:
     save(table, note=f"sets by {commits}; {told(pieces)}")
 
 
+def items(minutes: float = 40.0) -> None:
+    """The sets of `choice` again, in a random order, with items that may have one profile.
+
+    Those of more than 300 rows come last. P(K) of `choice` had one concentration of all items.
+    """
+    name = "latent-classes-items"
+    before = {(*piece["cell"], piece["seed"]): piece for piece in kept("latent-classes-choice")}
+    keys = np.random.default_rng(0).permutation(sorted(before)).tolist()
+    pieces, end = kept(name), time.process_time() + 60 * minutes
+    done = {(*piece["cell"], piece["seed"]) for piece in pieces}
+    for key in sorted(map(tuple, keys), key=lambda key: key[0] // 1000):
+        if key in done:
+            continue
+        if time.process_time() >= end:
+            break
+        old, fit, seconds = before[key], *ours_of(*key)
+        named = {"P(K)": fit.n_classes_, "one concentration": old["named"]["P(K)"]}
+        named |= {criterion: old["named"][criterion] for criterion in CRITERIA}
+        piece = {"cell": old["cell"], "seed": old["seed"], "named": named, "ours": seconds}
+        pieces.append(keep(name, piece | {"probabilities": fit.choice_.probabilities}))
+    names = ("P(K)", "one concentration", *CRITERIA)
+    columns = {**dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")}
+    table = Table(name, f"{COMMAND} items", columns | {"s a set": ".1f"}, RESTS_ON)
+    for row in counted(pieces, sorted({tuple(piece["cell"]) for piece in pieces}), names):
+        table.add(*row)
+    save(table, note=told(pieces))
+
+
 def bootstrap() -> None:
     """How often bootstrap tests name the planted number, for a tenth of the sets of few rows."""
     made = kept("latent-classes-bootstrap")
@@ -135,21 +164,30 @@ def bootstrapped(frame: Any, seed: int) -> int:
 
 def named(n_rows: int, n_items: int, n_classes: int, seed: int) -> dict[str, Any]:
     """Numbers of classes that are named, the probability of ours, and processor seconds of all."""
-    frame, _, _ = planted(n_rows, n_items, n_classes, seed)
-    frame = frame.loc[:, frame.nunique() > 1]
-    clocks = [time.process_time()]
-    ours = pb.LatentClassAnalysis(max_classes=7, random_state=0, n_jobs=1).fit(frame)
-    clocks.append(time.process_time())
+    ours, seconds = ours_of(n_rows, n_items, n_classes, seed)
+    frame = telling(n_rows, n_items, n_classes, seed)
     point = pb.LatentClassAnalysis(range(1, 8), method="em", tol=1e-7, random_state=0, n_jobs=1)
-    rows = point.fit(frame).choice_.rows
-    clocks.append(time.process_time())
+    fitted, more = timed(point.fit, frame)
+    rows = fitted.choice_.rows
     found = {name: min(rows, key=lambda row: row[name])["n_classes"] for name in CRITERIA}
     return {
         "named": {"P(K)": ours.n_classes_, **found},
         "probabilities": ours.choice_.probabilities,
-        "ours": clocks[1] - clocks[0],
-        "seconds": clocks[2] - clocks[0],
+        "ours": seconds,
+        "seconds": seconds + more,
     }
+
+
+def telling(*cell: int) -> Any:
+    """Answers of a planted set, without items that all rows answer alike."""
+    frame, _, _ = planted(*cell)
+    return frame.loc[:, frame.nunique() > 1]
+
+
+def ours_of(*cell: int) -> tuple[Any, float]:
+    """Our classes of a planted set, and their processor seconds."""
+    classes = pb.LatentClassAnalysis(max_classes=7, random_state=0, n_jobs=1)
+    return timed(classes.fit, telling(*cell))
 
 
 def counted(
@@ -194,6 +232,47 @@ def coverage(sets: int = 30) -> None:
             held[1] += inside[2:].tolist()
             firsts.append(found.class_weights_[0 if distances[0] < distances[1] else 1])
         table.add(missing, 300, np.mean(held[0]), np.mean(held[1]), np.mean(firsts))
+    save(table)
+
+
+def outcomes(sets: int = 200) -> None:
+    """Share of 95 % intervals of outcomes by class that hold what was planted.
+
+    Two classes of 60 and 40 % of 400 rows; a class says yes to each of six items with probability
+    p, the other with 1 - p. A numeric outcome is normal or exponential within a class, with means 0
+    and 1.5; one of two levels has probabilities 0.2 and 0.7.
+    """
+    methods, truths = ("draws", "bch", "three-step"), np.array([[0.0, 1.5], [0.0, 1.5], [0.2, 0.7]])
+    kinds = ("normal", "skewed", "two levels")
+    columns = {"p": ".2f", "sets": ",", "entropy": ".2f", "outcome": "s"}
+    columns |= dict.fromkeys(methods, ".3f") | {f"width, {name}": ".2f" for name in methods}
+    command = f"{COMMAND} outcomes --sets {sets}"
+    table = Table("latent-classes-outcomes", command, columns, RESTS_ON)
+    for sharp in (0.7, 0.74, 0.78, 0.83):
+        held: Any = {name: [[] for _ in kinds] for name in methods}
+        widths, entropies = {name: [[] for _ in kinds] for name in methods}, []
+        for seed in range(sets // 4):
+            rng = np.random.default_rng([seed, int(100 * sharp)])
+            of = rng.choice(2, 400, p=[0.6, 0.4])
+            rows = (rng.random((400, 6)) < np.where(of, sharp, 1 - sharp)[:, None]).astype(int)
+            ys = [
+                rng.normal(1.5 * of, np.where(of, 0.6, 1.0)),
+                rng.exponential(np.where(of, 0.6, 1.0)) - np.where(of, 0.6, 1.0) + 1.5 * of,
+                np.where(rng.random(400) < truths[2][of], "yes", "no"),
+            ]
+            fit = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1).fit(rows)
+            entropies.append(fit.entropy(rows))
+            # The first class is that of fewer answers yes.
+            order = np.argsort(fit._means().items[0][0, 1])
+            for name in methods:
+                for y, truth, hits, wide in zip(ys, truths, held[name], widths[name], strict=True):
+                    found = fit.outcome(rows, y, method=name)
+                    low, high = found.lower[order, -1], found.upper[order, -1]
+                    hits += ((low < truth) & (truth < high)).tolist()
+                    wide += (high - low).tolist()
+        for nth, kind in enumerate(kinds):
+            figures = [np.mean(part[name][nth]) for part in (held, widths) for name in methods]
+            table.add(sharp, sets // 4, np.mean(entropies), kind, *figures)
     save(table)
 
 
@@ -302,6 +381,37 @@ def mixed(sets: int = 30) -> None:
     save(table)
 
 
+def invariance(sets: int = 20) -> None:
+    """Two groups of 300 rows, eight binary items, of which none or two differ by 0.25 in a class.
+
+    Sets with the right answer, and items that are named as they were planted.
+    """
+    columns = {"items that differ": ",", "sets": ",", "answer right": ",", "items right": ","}
+    columns |= {"items": ",", "mean P of the right answer": ".2f", "s a set": ".1f"}
+    command = f"{COMMAND} invariance --sets {sets}"
+    table = Table("latent-classes-invariance", command, columns, RESTS_ON)
+    for n_differ in (0, 2):
+        rows = []
+        for seed in range(sets):
+            rng = np.random.default_rng([seed, n_differ])
+            groups = np.repeat([0, 1], 300)
+            of = (rng.random(600) < np.where(groups, 0.6, 0.35)).astype(int)
+            yes = np.repeat(np.array([[0.8, 0.2]]), 8, axis=0)
+            shown = np.stack([yes, yes])
+            shown[1, :n_differ] += [-0.25, 0.25]
+            frame = (rng.random((600, 8)) < shown[groups, :, of]).astype(int)
+            fit = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1).fit(frame)
+            found, seconds = timed(fit.invariance, frame, groups)
+            truth = "partial" if n_differ else "invariant"
+            right = ((found.probabilities >= 0.5) == (np.arange(8) < n_differ)).sum()
+            chosen = max(found.answer, key=lambda name: found.answer[name])
+            rows.append([chosen == truth, right, found.answer[truth], seconds])
+        hits, right, chance, seconds = np.transpose(rows)
+        sums = int(hits.sum()), int(right.sum()), 8 * sets
+        table.add(n_differ, sets, *sums, chance.mean(), seconds.mean())
+    save(table)
+
+
 def calibration(sets: int = 30) -> None:
     """Numbers of classes and data drawn from the prior: how often what is called probable is so."""
     columns = {"P(K) called": "s", "claims": ",", "mean": ".3f", "true": ".3f"}
@@ -340,4 +450,4 @@ def calibration(sets: int = 30) -> None:
 
 
 if __name__ == "__main__":
-    main(choice, bootstrap, coverage, mixed, calibration, peers, speed)
+    main(choice, items, bootstrap, coverage, outcomes, mixed, invariance, calibration, peers, speed)

@@ -12,12 +12,14 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
-from polyabayes.exceptions import NotFittedError, argument
+from polyabayes.data.tensors.factors import factor
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import RowWeights, refuse_fractions
 from polyabayes.latent_classes.choice import ClassPrior
 from polyabayes.latent_classes.discrimination import ItemEvidence
+from polyabayes.latent_classes.invariance import ClassInvariance, invariance_of
 from polyabayes.latent_classes.maximum import end_of_interval
-from polyabayes.latent_classes.outcomes import ClassOutcomes
+from polyabayes.latent_classes.outcomes import ClassOutcomes, column_of
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.saved import (
     answer_frames,
@@ -177,12 +179,7 @@ class FittedClasses(ClassOutcomes):
         >>> classes.item_discrimination().to_frame().probability.round(1).tolist()
         [1.0, 1.0, 1.0, 0.1]
         """
-        self._check_fitted()
-        if self._counts is None:
-            raise NotFittedError(
-                f"these classes were fitted by {argument('method', 'em')}, which has no draws"
-            )
-        found = ItemEvidence.of(self._counts)
+        found = ItemEvidence.of(self._with_draws())
         columns = {
             "item": self.feature_names_in_.tolist(),
             "probability": found.probabilities.tolist(),
@@ -190,6 +187,86 @@ class FittedClasses(ClassOutcomes):
             "concentration": found.concentrations.tolist(),
         }
         return ResultTable.of_columns(columns)
+
+    def invariance(
+        self, X: Any, groups: Any, *, weights: Any = None, n_samples: int = 200
+    ) -> ClassInvariance:
+        """Whether the classes mean the same in groups of rows (measurement invariance).
+
+        An item has the same answers of a class in all groups, or answers of its own in each group;
+        class weights, too, differ or not. A chain draws the classes of the rows and the items that
+        differ together, from the same prior as the classes; all probabilities of answers are
+        integrated out. Of the items, any share may differ with equal probability, so that the more
+        items there are, the less often one differs by chance. The number of classes is that of the
+        fit.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`: the rows.
+        groups : Series, array of shape (n_rows,) or str
+            The group of each row, or a column of `X`; rows without a group are left out.
+        n_samples : int, default=200
+            Draws of each of four chains.
+
+        Returns
+        -------
+        ClassInvariance
+            Its table has one row per item.
+
+        Warns
+        -----
+        UnreliableErrorWarning
+            If chains disagree.
+
+        {raises: bad argument}
+        NotFittedError
+            If there are no classes yet, or the method is ``"em"``, which has no draws.
+
+        References
+        ----------
+        M. Kankaraš, G. Moors and J. K. Vermunt (2011). Testing for measurement invariance with
+        latent class analysis. In Cross-cultural analysis, Routledge.
+
+        J. G. Scott and J. O. Berger (2010). Bayes and empirical-Bayes multiplicity adjustment in
+        the variable-selection problem. Annals of Statistics 38(5).
+
+        Examples
+        --------
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> found = classes.invariance(answers, ["men", "women"] * (len(answers) // 2))
+        >>> max(found.answer, key=found.answer.get)
+        'invariant'
+        """
+        counts = self._with_draws()
+        n_samples = checks.whole_number("n_samples", n_samples, 1)
+        if self._design is not None:
+            raise InvalidArgumentError(
+                f"membership depends on {argument('covariates')}: compare groups under classes "
+                "that were fitted without them"
+            )
+        answers = self._weighted(X, weights, None)
+        values = column_of(X, "groups", groups, len(answers.levels))
+        codes, labels = factor(data_frame({"groups": values.reset_index(drop=True)}), "groups")
+        if not answers.has_fractions:
+            codes = np.repeat(codes, answers.weights.astype(np.int64))
+            answers = answers.one_each()
+        known = (codes >= 0) & (answers.weights > 0)
+        present, codes = np.unique(codes[known], return_inverse=True)
+        if len(present) < 2:
+            raise InvalidArgumentError(
+                f"{argument('groups')} must have two groups or more, got {len(present)}"
+            )
+        named = tuple(labels[group] for group in present)
+        return invariance_of(answers.take(known), codes, named, counts, n_samples, self.seed_)
+
+    def _with_draws(self) -> ClassCounts:
+        self._check_fitted()
+        if self._counts is None:
+            raise NotFittedError(
+                f"these classes were fitted by {argument('method', 'em')}, which has no draws"
+            )
+        return self._counts
 
     def residuals(
         self, X: Any, *, weights: Any = None, covariates: Any = None, n_samples: int = 200

@@ -272,23 +272,28 @@ class _Rows(NamedTuple):
         return _Law(values, np.sqrt(np.maximum(variances, 1e-8 * self.spread()[1])))
 
 
-def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]:
-    """Outcomes as numbers, NaN if missing, and the levels of a categorical one."""
+def column_of(X: Any, name: str, y: Any, n_rows: int) -> Any:
+    """The argument of this name, a column of the rows or its name, as a series."""
     frame = frame_of(X)
     if isinstance(y, str):
         if frame is None:
-            raise InvalidArgumentError(f"{argument('y')} names a column, but X is no data frame")
-        values: Any = one_column(frame, y)
-    else:
-        given = rows_by_name("y", y, checks.index_of(X))
-        if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
-            rule = f"must hold one value for each row, got {given!r:.100}"
-            raise checks.wrong_type("y", given, rule)
-        values = import_pandas().Series(given)
-        if len(values) != n_rows:
-            raise InvalidArgumentError(
-                f"{argument('y')} has {len(values):,} values, but X has {n_rows:,} rows"
-            )
+            raise InvalidArgumentError(f"{argument(name)} names a column, but X is no data frame")
+        return one_column(frame, y)
+    given = rows_by_name(name, y, checks.index_of(X))
+    if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
+        rule = f"must hold one value for each row, got {given!r:.100}"
+        raise checks.wrong_type(name, given, rule)
+    values = import_pandas().Series(given)
+    if len(values) != n_rows:
+        raise InvalidArgumentError(
+            f"{argument(name)} has {len(values):,} values, but X has {n_rows:,} rows"
+        )
+    return values
+
+
+def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]:
+    """Outcomes as numbers, NaN if missing, and the levels of a categorical one."""
+    values = column_of(X, "y", y, n_rows)
     if getattr(values.dtype, "kind", "O") in "iuf" and not hasattr(values, "cat"):
         found = values.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(found).any():
