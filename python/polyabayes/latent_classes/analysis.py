@@ -30,6 +30,7 @@ from polyabayes.latent_classes.choice import (
 from polyabayes.latent_classes.discrimination import ItemSets
 from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.maximum import (
+    SampledUnits,
     bootstrap_p_value,
     entropy_r2,
     fit_rows,
@@ -145,6 +146,9 @@ class LatentClassAnalysis(FittedClasses):
     L. A. Goodman (1974). Exploratory latent structure analysis using both identifiable and
     unidentifiable models. Biometrika 61(2).
 
+    D. A. Binder (1983). On the variances of asymptotically normal estimators from complex surveys.
+    International Statistical Review 51(3).
+
     S. Frühwirth-Schnatter (2006). Finite mixture and Markov switching models. Springer. Section
     4.2.2, on the parameter of the weights.
 
@@ -205,6 +209,8 @@ class LatentClassAnalysis(FittedClasses):
         y: Any = None,  # noqa: ARG002
         *,
         weights: Any = None,
+        strata: Any = None,
+        clusters: Any = None,
         covariates: Any = None,
         missing: Sequence[Any] = (),
     ) -> Self:
@@ -223,6 +229,10 @@ class LatentClassAnalysis(FittedClasses):
             pseudo-posterior with these weights as powers, and numbers of classes are compared on
             a systematic sample of this size. Other methods of the classes use the same weights
             unless they are given others.
+        strata, clusters : Series, array of shape (n_rows,) or str, optional
+            For ``"em"``: the stratum and the cluster (primary sampling unit) of each row, or the
+            columns with them, for errors of a complex sample. Strata have two clusters or more;
+            without `clusters`, every row is one.
         covariates : DataFrame, mapping or matrix, optional
             Covariates of membership; categories are coded by their levels. With `formula`, the
             columns that it names; by default those of `X`.
@@ -244,7 +254,13 @@ class LatentClassAnalysis(FittedClasses):
         >>> classes.predict(answers).tolist()
         [0, 0, 1, 1]
         """
-        answers, sizes, ends = self._checked(X, weights, missing)
+        named = [column for column in (strata, clusters) if isinstance(column, str)]
+        answers, sizes, ends = self._checked(X, weights, missing, named)
+        units = SampledUnits.of(X, strata, clusters, len(answers.levels))
+        if units is not None and self.method != "em":
+            names = f"{argument('strata')} and {argument('clusters')}"
+            raise InvalidArgumentError(f"{names} are for {argument('method', 'em')}")
+        self._sampling = "" if units is None else units.sentence()
         self._missing = () if missing is None else tuple(missing)
         self._row_weights = None if weights is None else RowWeights.of(answers, weights)
         design, answers = self._with_design(answers, X, covariates)
@@ -255,7 +271,7 @@ class LatentClassAnalysis(FittedClasses):
             rows = fit_rows(answers, fits)
             best = min(rows, key=lambda row: row["bic"])["n_classes"]
             self.choice_, tables = ClassChoice(best, "bic", rows), fits[best]
-            self._errors = logit_errors(answers, tables)
+            self._errors = logit_errors(answers, tables, units)
             self._set(answers.items, answers.labels, None, tables)
             self.log_evidence_ = np.nan
         else:
@@ -456,7 +472,9 @@ class LatentClassAnalysis(FittedClasses):
         design, rows = Design.learn(given, self.formula, len(answers.levels), counts)
         return design, answers._replace(covariates=standardised(design, rows))
 
-    def _checked(self, X: Any, weights: Any, missing: Any) -> tuple[Answers, list[int], bool]:
+    def _checked(
+        self, X: Any, weights: Any, missing: Any, others: Sequence[str] = ()
+    ) -> tuple[Answers, list[int], bool]:
         """Answers, and the numbers of classes to try; bad arguments are refused."""
         checks.choice("method", self.method, ("bayes", "em"))
         ClassPrior.of(self.prior)
@@ -465,7 +483,7 @@ class LatentClassAnalysis(FittedClasses):
             checks.positive_number("max_time", self.max_time)
         checks.whole_number("n_restarts", self.n_restarts, 1)
         columns = () if self.formula is None else formula_columns(self.formula)
-        answers = read_answers(X, self.items, weights, columns, missing)
+        answers = read_answers(X, self.items, weights, [*columns, *others], missing)
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":

@@ -12,14 +12,13 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
-from polyabayes.data.tensors.factors import factor
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
-from polyabayes.latent_classes.answers import RowWeights, refuse_fractions
+from polyabayes.latent_classes.answers import RowWeights, levels_of, refuse_fractions
 from polyabayes.latent_classes.choice import ClassPrior
 from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.invariance import ClassInvariance, invariance_of
 from polyabayes.latent_classes.maximum import end_of_interval
-from polyabayes.latent_classes.outcomes import ClassOutcomes, column_of
+from polyabayes.latent_classes.outcomes import ClassOutcomes
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.saved import (
     answer_frames,
@@ -246,8 +245,7 @@ class FittedClasses(ClassOutcomes):
                 "that were fitted without them"
             )
         answers = self._weighted(X, weights, None)
-        values = column_of(X, "groups", groups, len(answers.levels))
-        codes, labels = factor(data_frame({"groups": values.reset_index(drop=True)}), "groups")
+        codes, labels = levels_of(X, "groups", groups, len(answers.levels))
         if not answers.has_fractions:
             codes = np.repeat(codes, answers.weights.astype(np.int64))
             answers = answers.one_each()
@@ -366,7 +364,7 @@ class FittedClasses(ClassOutcomes):
             kept, scalars["alphas"] = self._counts, list(self._counts.alphas)
             scalars["tells"] = list(self._counts.tells)
         else:
-            arrays = arrays_of(self._errors, "error_")
+            arrays, scalars["sampling"] = arrays_of(self._errors, "error_"), self._sampling
         arrays |= arrays_of(kept)
         if self._row_weights is not None:
             own = self._row_weights._asdict()
@@ -400,6 +398,7 @@ class FittedClasses(ClassOutcomes):
             made = counts.expected()
         else:
             model._errors = stored_tables(content, "error_")
+            model._sampling = scalars.get("sampling", "")
         if "weights" in scalars:
             model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
         if "design" in scalars:
@@ -414,6 +413,8 @@ class FittedClasses(ClassOutcomes):
 
     # Standard errors of the logits of the probabilities, of maximum likelihood.
     _errors: ClassTables
+    # A sentence about the clusters and strata that they know.
+    _sampling: str = ""
 
     def _set(
         self, items: Any, labels: Any, counts: ClassCounts | None, tables: ClassTables
@@ -459,7 +460,7 @@ class FittedClasses(ClassOutcomes):
             )
         return (
             f"We used latent class analysis of {self.n_features_in_:,} items {how}.{telling}"
-            f"{weighted} "
+            f"{weighted}{self._sampling} "
             f"{self.choice_._methods_text()} Class weights are {weights}"
             f"{', with 95 % intervals' if any(ends) else ''}."
         )

@@ -199,8 +199,8 @@ class _GroupChains:
         sums = np.add.reduceat(counts, self._starts, axis=2)
         all_alphas = np.add.reduceat(self._alphas, self._starts)
         below = special.gammaln(sums + all_alphas) - special.gammaln(all_alphas)
-        found: Floats = np.add.reduceat(above, self._starts, axis=2).sum(axis=(1, 3))
-        return found - below.sum(axis=(1, 3))
+        above = np.add.reduceat(above, self._starts, axis=2)
+        return np.asarray(above.sum(axis=(1, 3)) - below.sum(axis=(1, 3)))
 
     def _told(self, counts: Floats) -> _State:
         held = self._profiles(counts)
@@ -253,4 +253,4 @@ class _GroupChains:
         drawn = np.maximum(drawn, np.finfo(float).tiny)
         drawn /= np.add.reduceat(drawn, self._starts, axis=2)[:, :, self._item]
         drawn[:, :, self._shared] = drawn[:, :, self._shared, :1]
-        return drawn
+        return np.asarray(drawn)

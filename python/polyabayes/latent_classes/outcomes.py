@@ -12,14 +12,12 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import dirichlet, random_generator
 from polyabayes._support.results import Result
-from polyabayes.data.conversion.frames import frame_of
-from polyabayes.data.naming import rows_by_name
-from polyabayes.data.tensors.factors import factor, one_column
+from polyabayes.data.tensors.factors import factor
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.answers import Answers, column_of
 from polyabayes.latent_classes.predictions import ClassPredictions
 from polyabayes.latent_classes.tables import Floats, drawn_index
 
@@ -270,25 +268,6 @@ class _Rows(NamedTuple):
         apart = (self.codes[:, None] - values[:, 0]) ** 2
         variances = (members * apart).sum(axis=0) / totals[:, 0]
         return _Law(values, np.sqrt(np.maximum(variances, 1e-8 * self.spread()[1])))
-
-
-def column_of(X: Any, name: str, y: Any, n_rows: int) -> Any:
-    """The argument of this name, a column of the rows or its name, as a series."""
-    frame = frame_of(X)
-    if isinstance(y, str):
-        if frame is None:
-            raise InvalidArgumentError(f"{argument(name)} names a column, but X is no data frame")
-        return one_column(frame, y)
-    given = rows_by_name(name, y, checks.index_of(X))
-    if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
-        rule = f"must hold one value for each row, got {given!r:.100}"
-        raise checks.wrong_type(name, given, rule)
-    values = import_pandas().Series(given)
-    if len(values) != n_rows:
-        raise InvalidArgumentError(
-            f"{argument(name)} has {len(values):,} values, but X has {n_rows:,} rows"
-        )
-    return values
 
 
 def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]:

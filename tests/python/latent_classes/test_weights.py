@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import special
+from sklearn.base import clone
 
 import polyabayes as pb
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -142,6 +143,41 @@ def test_errors_are_those_of_differences() -> None:
     row = point.profiles(0.9).row(1)
     middle = special.logit(row["probability"])
     assert special.logit(row["upper"]) - middle == pytest.approx(1.6448536 * errors[0], rel=1e-3)
+
+
+def test_errors_know_clusters_and_strata(tmp_path: Path) -> None:
+    frame = planted(200, 5).drop(columns="wt").assign(place=range(200))
+    estimator = pb.LatentClassAnalysis(2, method="em", items=list("abcde"), random_state=0)
+    single = estimator.fit(frame)
+    errors = logit_errors(read_answers(frame, list("abcde"), None), single._tables)
+    # A cluster of two equal rows tells as much as one.
+    twice = pd.concat([frame, frame], ignore_index=True)
+    double = clone(estimator).fit(twice, clusters="place")
+    for one, other in zip(double._errors.items, errors.items, strict=True):
+        np.testing.assert_allclose(one, other * np.sqrt(200 / 199), rtol=1e-4)
+    double.save(tmp_path / "double.safetensors")
+    text = " ".join(pb.cite(pb.load(tmp_path / "double.safetensors")).methods.split())
+    assert "Errors are those of 200 clusters in 1 strata." in text
+    # One class: the share of a stratified sample of weighted clusters.
+    rng = np.random.default_rng(0)
+    cluster, wt = np.repeat(np.arange(50), 4), rng.uniform(0.5, 1.5, 200)
+    yes = frame.a.to_numpy()
+    one = pb.LatentClassAnalysis(1, method="em", items=["a", "b"], random_state=0).fit(
+        frame, weights=wt, clusters=cluster, strata=cluster % 2
+    )
+    share = np.average(yes, weights=wt)
+    sums = np.bincount(cluster, wt * (yes - share))
+    variance = sum(25 * sums[at::2].var(ddof=1) for at in (0, 1)) / wt.sum() ** 2
+    found = one._errors.items[0][0, 1, 0] * share * (1 - share)
+    assert found == pytest.approx(np.sqrt(variance), rel=1e-4)
+    for wrong, message in (
+        ({"strata": np.arange(200)}, "a stratum has one cluster"),
+        ({"clusters": [None, *range(199)]}, "clusters has no value at row 0"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            clone(estimator).fit(frame, **wrong)
+    with pytest.raises(InvalidArgumentError, match=r"strata and clusters are for method='em'"):
+        pb.LatentClassAnalysis(2).fit(frame[list("abcde")], clusters=np.arange(200))
 
 
 def test_probabilities_of_0_have_no_error() -> None:

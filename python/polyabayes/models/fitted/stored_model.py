@@ -70,6 +70,7 @@ _SCALARS: dict[str, Any] = {
     "missing": [(*_PLAIN, None)],
     "alphas": [_NUMBER],
     "tells": [bool],
+    "sampling": str,
     "waves": [[_PLAIN]],
     "weights": {
         "column": (str, None),
