@@ -188,7 +188,7 @@ def logit_errors(
         ]
         information[own, own] += linalg.block_diag(*complete)
         information[own, own] -= deviations.T @ (deviations * counted[:, None])
-    meat = scores.T @ (scores * np.bincount(of.ravel(), squares)[:, None])
+    meat: Any = scores.T @ (scores * np.bincount(of.ravel(), squares)[:, None])
     if units is not None:
         weighted = np.zeros((len(is_counted), scores.shape[1]))
         weighted[is_counted] = scores[of.ravel()] * answers.weights[:, None]
