@@ -28,7 +28,6 @@ from polyabayes.latent_classes.saved import (
     stored_tables,
 )
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
-from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
 
 if TYPE_CHECKING:
@@ -48,69 +47,6 @@ class FittedClasses(ClassOutcomes):
         """Probabilities of the answers to each item, one row per class."""
         means = self._means()
         return answer_frames(self.feature_names_in_.tolist(), self._labels, means)
-
-    @property
-    def covariate_names_(self) -> list[str]:
-        """Columns of the covariates' design matrix, the intercept first."""
-        return self._with_covariates().names
-
-    @property
-    def coefficient_draws_(self) -> Floats:
-        """Log odds ratios against class 0, shape (n_draws, n_classes, n_columns)."""
-        design, coefficients = self._with_covariates(), self._tables.coefficients
-        assert coefficients is not None
-        found = design.coefficients(coefficients)
-        less: Floats = found - found[:, :1]
-        return less
-
-    @property
-    def coefficients_(self) -> Floats:
-        """Means of the draws of the coefficients, shape (n_classes, n_columns)."""
-        found: Floats = self.coefficient_draws_.mean(axis=0)
-        return found
-
-    def effects(self, level: float = 0.95) -> ResultTable:
-        """Coefficients of the covariates of membership, with intervals.
-
-        Parameters
-        ----------
-        {level}
-
-        Returns
-        -------
-        ResultTable
-            Columns ``class``, ``covariate``, ``coefficient`` (log odds ratio of the class against
-            class 0, per unit of the covariate), and ``lower`` and ``upper``, quantiles over draws.
-
-        {raises: bad level}
-        NotFittedError
-            If the classes do not depend on covariates.
-
-        Examples
-        --------
-        >>> classes = pb.LatentClassAnalysis(2, random_state=0)
-        >>> age = {"age": [60.0, 70.0] * 10 + [20.0, 70.0] * 5}
-        >>> table = classes.fit(answers, covariates=age).effects().to_frame()
-        >>> bool((table.coefficient[table.covariate == "age"] < 0).all())
-        True
-        """
-        draws, half = self.coefficient_draws_, checks.share("level", level) / 2
-        low, high = np.quantile(draws, [0.5 - half, 0.5 + half], axis=0)
-        means = draws.mean(axis=0)
-        rows = [
-            [k, name, means[k, at], low[k, at], high[k, at]]
-            for k in range(1, self.n_classes_)
-            for at, name in enumerate(self.covariate_names_)
-        ]
-        return ResultTable(["class", "covariate", "coefficient", "lower", "upper"], rows)
-
-    def _with_covariates(self) -> Design:
-        self._check_fitted()
-        if self._design is None:
-            raise NotFittedError(
-                f"these classes depend on no {argument('covariates')}: give them to fit"
-            )
-        return self._design
 
     def profiles(self, level: float = 0.95) -> ResultTable:
         """Class weights and answers of each class, with intervals.
@@ -355,6 +291,10 @@ class FittedClasses(ClassOutcomes):
         }
         return data_frame(columns), classes
 
+    @property
+    def _coefficients(self) -> Floats | None:
+        return self._tables.coefficients
+
     def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         scalars: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
         scalars["items"] = self.feature_names_in_.tolist()
@@ -401,10 +341,7 @@ class FittedClasses(ClassOutcomes):
             model._sampling = scalars.get("sampling", "")
         if "weights" in scalars:
             model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
-        if "design" in scalars:
-            model._design = Design.from_json(scalars["design"])
-            if arrays["coefficients"].shape[2] != len(model._design.names):
-                raise ValueError("coefficients are not one for each column")
+        model._restored_coefficients(content)
         model._restore(scalars)
         model._set(items, labels, counts, made)
         for name in _NUMBERS:
@@ -460,7 +397,7 @@ class FittedClasses(ClassOutcomes):
             )
         return (
             f"We used latent class analysis of {self.n_features_in_:,} items {how}.{telling}"
-            f"{weighted}{self._sampling} "
+            f"{weighted}{self._sampling}{self._covariates_text()} "
             f"{self.choice_._methods_text()} Class weights are {weights}"
             f"{', with 95 % intervals' if any(ends) else ''}."
         )

@@ -10,7 +10,8 @@ from scipy import stats
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes.latent_classes.membership import MembershipChain
+from polyabayes.latent_classes.membership import sweeps
+from polyabayes.latent_classes.waves.sampler import ChainPrior, Chains, Waves
 
 ITEMS = list("abcdef")
 # Ln of the odds of class 1 against class 0: intercept, age, and party r against l.
@@ -44,17 +45,10 @@ def test_draws_are_calibrated() -> None:
         tables = rng.dirichlet(np.ones(2), size=(n_items, 2))
         levels = (rng.random((n_rows, n_items)) > tables[:, of, 0].T).astype(int)
         levels[rng.random(levels.shape) < 0.1] = -1
-        start = [np.array([[0.6, 0.4], [0.4, 0.6]])] * n_items
-        chain = MembershipChain(
-            levels,
-            covariates,
-            np.ones(n_rows),
-            np.ones(2) / 2,
-            start,
-            [1.0] * 5,
-            (True,) * n_items,
-            data,
-        )
+        waves = Waves.of(levels[:, None], np.arange(4)[None], (2,) * 4, False, covariates)
+        table = np.array([[[0.6, 0.4], [0.4, 0.6]]])
+        start = Chains(np.full((1, 2), 0.5), np.zeros((1, 0, 2, 2)), (table,) * 4)
+        chain = sweeps(start, waves, ChainPrior(1.0, 1.0, [1.0]), rng)
 
         # What no numbering of the classes changes.
         def told(coefficients: Any, classes: Any) -> list[float]:
@@ -62,10 +56,9 @@ def test_draws_are_calibrated() -> None:
             return [abs(apart[0]), abs(apart[1]), abs(classes.mean() - 0.5) + 1e-9 * apart[1] ** 2]
 
         mine, below = told(true, of), np.zeros(3)
-        for sweep in range(50 + 20 * n_draws):
-            chain.sweep()
+        for sweep, (counts, drawn) in zip(range(50 + 20 * n_draws), chain, strict=False):
             if sweep >= 50 and (sweep - 49) % 20 == 0:
-                below += np.array(told(chain.coefficients, chain.classes)) < mine
+                below += np.array(told(drawn.coefficients[0], counts.classes[0])) < mine
         ranks[data] = below
     for column in ranks.T:
         counts = np.bincount((column // 2).astype(int), minlength=5)

@@ -16,6 +16,7 @@ from polyabayes.latent_classes.waves.sampler import ChainPrior, Waves, sampled
 TRANSITIONS = np.array([[0.85, 0.15], [0.3, 0.7]])
 YES = np.array([[0.9, 0.8, 0.85, 0.2], [0.2, 0.1, 0.3, 0.8]])
 WAVES = [[f"{item}{wave}" for item in "abcd"] for wave in (1, 2)]
+ITEMS = [*WAVES[0], *WAVES[1]]
 
 
 def planted(n_rows: int, seed: int) -> tuple[pd.DataFrame, Any]:
@@ -126,6 +127,38 @@ def test_the_chain_tells_of_missing_waves() -> None:
     expected = shares[::3, 0] @ fits[0].transition_probabilities_[0]
     assert shares[::3, 1] == pytest.approx(expected, abs=0.02)
     assert fits[0].transition_probabilities_[0] == pytest.approx(TRANSITIONS, abs=0.15)
+
+
+def test_the_first_class_depends_on_covariates(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    age = rng.normal(45, 15, 600)
+    first = (rng.random(600) < special.expit(-0.5 + 0.06 * (age - 45))).astype(int)
+    then = (rng.random(600) < TRANSITIONS[first, 1]).astype(int)
+    parts = [(rng.random((600, 4)) < YES[of]).astype(int) for of in (first, then)]
+    frame = pd.DataFrame(np.hstack(parts), columns=ITEMS).assign(age=age)
+    # Sequences of one wave.
+    frame.loc[::4, WAVES[1]] = np.nan
+    model = pb.LatentTransitionAnalysis(2, formula="~ age", random_state=0)
+    model.fit(frame, waves=WAVES)
+    table = model.effects(0.99).to_frame()
+    truth = np.array([-0.5 - 0.06 * 45, 0.06]) * (1 if model.class_weights_[0] > 0.5 else -1)
+    assert ((table.lower < truth) & (truth < table.upper)).all()
+    assert table.lower[1] > 0
+    moves = model.transitions(0.99).to_frame()
+    assert ((moves.lower < TRANSITIONS.ravel()) & (TRANSITIONS.ravel() < moves.upper)).all()
+    assert model.class_weights_ == pytest.approx(np.bincount(first) / 600, abs=0.05)
+    # Without answers, the first class is that of the covariates.
+    empty = frame[:5].assign(**dict.fromkeys(ITEMS))
+    odds = special.logit(model.predict_proba(empty)[:, 0, 1])
+    design = np.stack([np.ones(5), frame.age[:5]], axis=1)
+    assert odds == pytest.approx(design @ model.coefficients_[1], abs=0.05)
+    given = model.predict_proba(frame.drop(columns="age"), covariates=frame[["age"]])
+    model.save(tmp_path / "waves.safetensors")
+    again = pb.load(tmp_path / "waves.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(frame), given)
+    assert "a regression on covariates (~ age)" in " ".join(pb.cite(again).methods.split())
+    with pytest.raises(PolyabayesError, match="no column 'age'"):
+        model.predict(frame.drop(columns="age"))
 
 
 def test_weights_repeat_rows_and_waves_may_differ() -> None:
