@@ -84,6 +84,8 @@ def test_what_has_no_groups_is_refused() -> None:
     point = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(rows)
     with pytest.raises(NotFittedError, match="'em', which has no draws"):
         point.invariance(rows, np.arange(20) % 2)
+    with pytest.raises(NotFittedError, match="'em', which has no draws"):
+        point.item_discrimination()
     age = {"age": np.random.default_rng(0).normal(size=40)}
     rows = np.repeat([[0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 0]], 10, axis=0)
     by_age = pb.LatentClassAnalysis(1, random_state=0).fit(rows, covariates=age)

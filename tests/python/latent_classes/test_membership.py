@@ -142,11 +142,6 @@ def test_doors_files_and_threads_give_the_same(tmp_path: Path) -> None:
     rows, of = found.sample(2, covariates=frame[:5], random_state=1)
     assert rows.shape == (10, 6)
     assert of.shape == (10,)
-    counts = np.repeat([1, 3], 150)
-    twice = pb.LatentClassAnalysis(2, formula="~ age", random_state=0).fit(frame, weights=counts)
-    repeated = frame.loc[frame.index.repeat(counts)]
-    ones = np.ones(len(repeated))
-    assert twice.score(frame) == pytest.approx(twice.score(repeated, weights=ones))
 
 
 def test_covariates_of_which_nothing_could_be_learned_are_refused() -> None:
