@@ -304,7 +304,7 @@ class FittedClasses(ClassOutcomes):
             kept, scalars["alphas"] = self._counts, list(self._counts.alphas)
             scalars["tells"] = list(self._counts.tells)
         else:
-            arrays, scalars["sampling"] = arrays_of(self._errors, "error_"), self._sampling
+            arrays = arrays_of(self._errors, "error_")
         arrays |= arrays_of(kept)
         if self._row_weights is not None:
             own = self._row_weights._asdict()
@@ -338,7 +338,6 @@ class FittedClasses(ClassOutcomes):
             made = counts.expected()
         else:
             model._errors = stored_tables(content, "error_")
-            model._sampling = scalars.get("sampling", "")
         if "weights" in scalars:
             model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
         model._restored_coefficients(content)
@@ -350,8 +349,6 @@ class FittedClasses(ClassOutcomes):
 
     # Standard errors of the logits of the probabilities, of maximum likelihood.
     _errors: ClassTables
-    # A sentence about the clusters and strata that they know.
-    _sampling: str = ""
 
     def _set(
         self, items: Any, labels: Any, counts: ClassCounts | None, tables: ClassTables

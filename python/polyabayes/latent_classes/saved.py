@@ -41,6 +41,8 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     # Levels of each item, and values that are no answers.
     _labels: tuple[tuple[str, ...], ...]
     _missing: tuple[Any, ...] = ()
+    # A sentence about how the rows were sampled, as far as errors know it.
+    _sampling: str = ""
     # How the covariates that membership depends on become numbers.
     formula: str | None
     _design: Design | None = None
@@ -80,6 +82,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
             "choice": [self.choice_.best, self.choice_.criterion, self.choice_.rows],
             "occupied": list(self.choice_.occupied.items()),
             "missing": list(self._missing),
+            "sampling": self._sampling,
         }
         parameters = {
             name: value
@@ -214,7 +217,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     def _restore(self, scalars: Mapping[str, Any]) -> None:
         """Set what all classes keep in a file."""
         self._labels = tuple(map(tuple, scalars["labels"]))
-        self._missing = tuple(scalars["missing"])
+        self._missing, self._sampling = tuple(scalars["missing"]), scalars.get("sampling", "")
         best, criterion, rows = scalars["choice"]
         if checks.choice("choice", criterion, ("evidence", "bic")) and not rows:
             raise ValueError("the choice has no numbers of classes")

@@ -175,6 +175,20 @@ def test_weights_repeat_rows_and_waves_may_differ() -> None:
     assert fit.predict_proba(frame).shape == (60, 2, 2)
 
 
+def test_sampling_weights_give_a_pseudo_posterior() -> None:
+    frame, classes = planted(900, 5)
+    # Those who begin in the second class are twice as likely to be in the sample.
+    wt = np.where(classes[:, 0] == 1, 0.7, 1.4)
+    model = pb.LatentTransitionAnalysis(2, random_state=0).fit(frame, waves=WAVES, weights=wt)
+    share = np.average(classes[:, 0] == 0, weights=wt)
+    assert model.class_weights_[0] == pytest.approx(share, abs=0.04)
+    plain = pb.LatentTransitionAnalysis(2, random_state=0).fit(frame, waves=WAVES)
+    assert plain.class_weights_[0] < share - 0.1
+    text = " ".join(pb.cite(model).methods.split())
+    assert f"worth {wt.sum() ** 2 / (wt**2).sum():,.0f} rows (Kish)" in text
+    assert np.isnan(model.log_evidence_)
+
+
 def test_what_are_no_waves_is_refused(tmp_path: Path) -> None:
     frame, _ = planted(30, 3)
     fit = pb.LatentTransitionAnalysis(2).fit
@@ -188,7 +202,6 @@ def test_what_are_no_waves_is_refused(tmp_path: Path) -> None:
         ("no columns called 'z'", lambda: fit(frame, waves=[["a1", "b1"], ["a2", "z"]])),
         ("each once", lambda: fit(frame, waves=[["a1", "b1"], ["a1", "b2"]])),
         ("must be a data frame", lambda: fit(frame.to_numpy(), waves=WAVES)),
-        ("the fraction 0.5", lambda: fit(frame, waves=WAVES, weights=np.full(30, 0.5))),
         ("wave", lambda: pb.plotting.plot_transitions(known, wave=1)),
         ("LatentTransitionAnalysis, got", lambda: pb.plotting.plot_transitions(frame)),
         ("does not hold a complete model", lambda: pb.load(damaged)),

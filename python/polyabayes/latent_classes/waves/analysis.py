@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from polyabayes.allocation import Evidence
 from polyabayes.allocation.options import Run
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.latent_classes.answers import Answers, like_answers, read_answers, refuse_fractions
+from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers, read_answers
 from polyabayes.latent_classes.choice import ClassChoice, checked_ln_prior, checked_sizes, choice_of
 from polyabayes.latent_classes.membership import chain_draws, warn_of_chains
 from polyabayes.latent_classes.saved import (
@@ -170,8 +171,8 @@ class LatentTransitionAnalysis(SavedClasses):
     choice_ : ClassChoice
         Every number of classes that was tried.
     log_evidence_ : float
-        ln of the probability of the rows with all parameters integrated out, in nats; without the
-        covariates.
+        ln of the probability of the rows with all parameters integrated out, in nats; NaN with
+        covariates or sampling weights.
     coefficients_ : ndarray of shape (n_classes, n_columns)
         If the first class depends on covariates: log odds ratios against class 0, per unit of each
         column; means over ``coefficient_draws_``. ``covariate_names_`` has the columns.
@@ -240,6 +241,7 @@ class LatentTransitionAnalysis(SavedClasses):
             sequences.
         weights : array of shape (n_rows,) or str, optional
             Number of respondents that each row stands for, or the column with these numbers.
+            Weights with fractions are sampling weights, as for :meth:`LatentClassAnalysis.fit`.
         covariates : DataFrame, mapping or matrix, optional
             Covariates of the first class; with `formula`, the columns that it names.
         missing : sequence, optional
@@ -271,13 +273,16 @@ class LatentTransitionAnalysis(SavedClasses):
             raise InvalidTypeError(f"X must be a data frame, got {type(X).__name__}")
         flat = [column for wave in columns for column in wave]
         answers = read_answers(X, flat, weights, missing=missing)
-        refuse_fractions(answers, "the waves of respondents are counted")
+        self._sampling = "" if weights is None else RowWeights.of(answers, weights).sentence(self)
         self._columns, self._missing = columns, tuple(missing)
         self._labels = self._labels_of(answers)
         self._design, answers = self._with_design(answers, X, covariates)
-        answers = answers.one_each()
-        levels = self._levels(answers)
-        rows = self._waves(levels)
+        if is_sampled := answers.has_fractions:
+            counted = answers.take(answers.weights > 0).scaled()
+            whole = counted.systematic().one_each()
+        else:
+            counted = whole = answers.one_each()
+        rows = self._waves(self._levels(whole))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, len(rows.shown[0]))
         prior = Geometric(0.5) if self.size_prior is None else self.size_prior
         run = Run.of(self.random_state, self.n_jobs, self.progress)
@@ -290,13 +295,18 @@ class LatentTransitionAnalysis(SavedClasses):
         best = compared.best((self.choice_.best,))
         self.log_evidence_ = compared.averaged(best[0]).value
         chains = aligned(compared.draws[best], rows)
-        if self._design is not None:
-            rows = self._waves(levels, answers.covariates)
+        if self._design is not None or is_sampled:
+            self.log_evidence_ = np.nan
+            rows = self._waves(self._levels(counted), counted.covariates)
+            rows = replace(rows, row_weights=counted.weights if is_sampled else None)
             found, numbers = chain_draws(chains, rows, _PRIOR, run)
             chains = aligned(Chains.joined([drawn for _, drawn in found]), rows)
+            what, values = "class weights", chains.weights
+            if chains.coefficients is not None:
+                what = "coefficients of the covariates"
+                values = chains.coefficients - chains.coefficients[:, :1]
+            warn_of_chains(what, values, numbers)
         self._set(chains)
-        if self._design is not None:
-            warn_of_chains("coefficients of the covariates", self.coefficient_draws_, numbers)
         return self
 
     @property
@@ -534,8 +544,8 @@ class LatentTransitionAnalysis(SavedClasses):
         return (
             f"We used latent transition analysis of {len(self._columns)} waves of "
             f"{len(self._columns[0])} items, with {answers} answers of a class in each wave and "
-            f"Dirichlet priors, missing answers summed out.{self._covariates_text()} "
-            f"{self.choice_._methods_text()} Probabilities to stay in a class are {told}, with "
+            f"Dirichlet priors, missing answers summed out.{self._sampling}"
+            f"{self._covariates_text()} {self.choice_._methods_text()} Probabilities to stay in a class are {told}, with "
             "95 % intervals."
         )
 
