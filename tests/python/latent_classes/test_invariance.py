@@ -10,7 +10,6 @@ from scipy import special
 
 import polyabayes as pb
 from polyabayes.allocation.inference.draws import ln_table
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError
 
 ROWS = np.array([(0, 0), (0, 1), (1, 1), (0, 1), (1, 1), (1, 0), (1, 0)])
 GROUPS = np.array([0, 0, 0, 0, 1, 1, 1])
@@ -72,22 +71,3 @@ def test_items_that_differ_are_found(tmp_path: Path) -> None:
     # The same classes with their groups in name only.
     same = classes.invariance(frame, rng.permutation(groups))
     assert same.answer["invariant"] > 0.5 > same.weights_differ
-
-
-def test_what_has_no_groups_is_refused() -> None:
-    rows = np.repeat([[0, 0, 1], [1, 1, 0]], 10, axis=0)
-    classes = pb.LatentClassAnalysis(2, random_state=0).fit(rows)
-    with pytest.raises(InvalidArgumentError, match="groups must have two groups or more, got 1"):
-        classes.invariance(rows, ["a"] * 20)
-    with pytest.raises(InvalidArgumentError, match="groups has 3 values, but X has 20 rows"):
-        classes.invariance(rows, ["a", "b", "a"])
-    point = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(rows)
-    with pytest.raises(NotFittedError, match="'em', which has no draws"):
-        point.invariance(rows, np.arange(20) % 2)
-    with pytest.raises(NotFittedError, match="'em', which has no draws"):
-        point.item_discrimination()
-    age = {"age": np.random.default_rng(0).normal(size=40)}
-    rows = np.repeat([[0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 0]], 10, axis=0)
-    by_age = pb.LatentClassAnalysis(1, random_state=0).fit(rows, covariates=age)
-    with pytest.raises(InvalidArgumentError, match="classes that were fitted without them"):
-        by_age.invariance(rows, np.arange(40) % 2)

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 import polyabayes as pb
 from polyabayes.allocation.inference.draws import weigh_posteriors
-from polyabayes.exceptions import FileFormatError, Interrupted, NotFittedError
+from polyabayes.exceptions import FileFormatError, Interrupted
 
 WEIGHTS = np.array([0.6, 0.4])
 LEVELS = (2, 3, 2, 4, 2)
@@ -252,17 +252,3 @@ def test_ctrl_c_leaves_the_numbers_that_are_done(monkeypatch: pytest.MonkeyPatch
     assert [row["log_evidence"] for row in caught.value.partial.rows] == [
         row["log_evidence"] for row in whole.rows
     ]
-
-
-def test_classes_that_are_not_fitted_are_refused(tmp_path: Path) -> None:
-    classes = pb.LatentClassAnalysis()
-    for call in (
-        lambda: classes.predict([[0, 1]]),
-        lambda: classes.class_weights_,
-        lambda: classes.item_probabilities_,
-        lambda: classes.profiles(),
-        lambda: classes.sample(),
-        lambda: classes.save(tmp_path / "x.safetensors"),
-    ):
-        with pytest.raises(NotFittedError, match="fit"):
-            call()

@@ -1,5 +1,6 @@
 """Covariates of class membership: the sampler, coefficients, doors, files and refusals."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from polyabayes import exceptions as errors
 from polyabayes.latent_classes.membership import sweeps
 from polyabayes.latent_classes.waves.sampler import ChainPrior, Chains, Waves
 
@@ -27,6 +27,16 @@ def planted(n_rows: int, seed: int) -> tuple[pd.DataFrame, Any]:
     yes = np.array([[0.8, 0.7, 0.2, 0.3, 0.8, 0.2], [0.2, 0.3, 0.8, 0.8, 0.3, 0.7]])
     frame = pd.DataFrame((rng.random((n_rows, 6)) < yes[classes]).astype(int), columns=ITEMS)
     return frame.assign(age=age, party=party), classes
+
+
+FRAME, _ = planted(60, 4)
+ANSWERS, AGE = FRAME[ITEMS], FRAME[["age"]]
+fit = pb.LatentClassAnalysis(2, random_state=0).fit
+BY_PARTY = cache(
+    lambda: pb.LatentClassAnalysis(2, formula="~ party", random_state=0).fit(
+        FRAME[[*ITEMS, "party"]]
+    )
+)
 
 
 def test_draws_are_calibrated() -> None:
@@ -142,38 +152,3 @@ def test_doors_files_and_threads_give_the_same(tmp_path: Path) -> None:
     rows, of = found.sample(2, covariates=frame[:5], random_state=1)
     assert rows.shape == (10, 6)
     assert of.shape == (10,)
-
-
-def test_covariates_of_which_nothing_could_be_learned_are_refused() -> None:
-    frame, _ = planted(60, 4)
-    items, make = frame[ITEMS], pb.LatentClassAnalysis
-    age, double = frame[["age"]], {"x": frame.age, "y": 2 * frame.age + 1}
-    gap, huge = age.where(age.index.to_numpy()[:, None] != 7), [10**9] * 60
-    fit = make(2, random_state=0).fit
-    found = make(2, formula="~ party", random_state=0).fit(frame[[*ITEMS, "party"]])
-    plain = make(2, random_state=0).fit(items)
-    bad = errors.InvalidArgumentError
-    refused: list[tuple[type[Exception], str, Any]] = [
-        (bad, "'age' has no value in row 7", lambda: fit(items, covariates=gap)),
-        (bad, "'one' is the same", lambda: fit(items, covariates={"one": np.ones(60)})),
-        (bad, "combination", lambda: fit(items, covariates=double)),
-        (bad, "no row for '0'", lambda: fit(items, covariates=age[1:])),
-        (
-            errors.BudgetExceededError,
-            "weights is 60,000,000,000",
-            lambda: fit(items, covariates=age, weights=huge),
-        ),
-        (bad, "no column 'income'", lambda: make(2, formula="~ income").fit(items)),
-        (bad, r"cannot be read: .*\.$", lambda: make(2, formula="~ age +").fit(frame)),
-        (bad, "for method='bayes'", lambda: make(2, formula="~ age", method="em").fit(frame)),
-        (bad, "level 'x', which training", lambda: found.predict(frame.assign(party="x"))),
-        (bad, "no column 'party'", lambda: found.predict(items)),
-        (errors.InvalidTypeError, "must be a data frame", lambda: found.predict(items.to_numpy())),
-        (bad, "give those of these rows", lambda: found.sample(3)),
-        (bad, "depend on no covariates", lambda: plain.predict(items, covariates=age)),
-        (errors.NotFittedError, "depend on no covariates", plain.effects),
-    ]
-    for error, text, call in refused:
-        with pytest.raises(error, match=text) as caught:
-            call()
-        assert str(caught.value).isprintable()

@@ -189,23 +189,16 @@ def test_sampling_weights_give_a_pseudo_posterior() -> None:
     assert np.isnan(model.log_evidence_)
 
 
-def test_what_are_no_waves_is_refused(tmp_path: Path) -> None:
-    frame, _ = planted(30, 3)
-    fit = pb.LatentTransitionAnalysis(2).fit
-    known = pb.LatentTransitionAnalysis(1, random_state=0).fit(frame, waves=WAVES)
+FRAME, _ = planted(30, 3)
+
+
+def fit(waves: Any, rows: Any = FRAME, **options: Any) -> Any:
+    return pb.LatentTransitionAnalysis(1, random_state=0).fit(rows, waves=waves, **options)
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    known = fit(WAVES)
     known._chains.weights[3] = 0.5
-    known.save(damaged := tmp_path / "damaged.safetensors")
-    for says, call in (
-        ("list of lists of columns", lambda: fit(frame, waves=["a1", "a2"])),
-        ("two or more", lambda: fit(frame, waves=[["a1", "b1"]])),
-        ("2 with 2, 1 items", lambda: fit(frame, waves=[["a1", "b1"], ["a2"]])),
-        ("no columns called 'z'", lambda: fit(frame, waves=[["a1", "b1"], ["a2", "z"]])),
-        ("each once", lambda: fit(frame, waves=[["a1", "b1"], ["a1", "b2"]])),
-        ("must be a data frame", lambda: fit(frame.to_numpy(), waves=WAVES)),
-        ("wave", lambda: pb.plotting.plot_transitions(known, wave=1)),
-        ("LatentTransitionAnalysis, got", lambda: pb.plotting.plot_transitions(frame)),
-        ("does not hold a complete model", lambda: pb.load(damaged)),
-        ("call fit first", lambda: pb.LatentTransitionAnalysis(2).predict(frame)),
-    ):
-        with pytest.raises(PolyabayesError, match=says):
-            call()
+    known.save(tmp_path / "damaged.safetensors")
+    with pytest.raises(PolyabayesError, match="does not hold a complete model"):
+        pb.load(tmp_path / "damaged.safetensors")
