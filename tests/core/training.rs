@@ -261,7 +261,13 @@ fn any_number_of_threads_gives_the_same_bits() {
                 (Box::new(by_covariates.with_covariates(design).unwrap()), start(0.5, 6)),
                 (Box::new(lda_globals(&counts, many, 7)), start(0.01, 200)),
                 (
-                    Box::new(pfa_globals(&counts, PFA_PRIOR, (vec![1.0; 6], vec![0.5; 6]), 7)),
+                    Box::new(pfa_globals(
+                        &counts,
+                        PFA_PRIOR,
+                        (vec![1.0; 6], vec![0.5; 6]),
+                        None,
+                        7,
+                    )),
                     start(1.0, 6),
                 ),
             ];
