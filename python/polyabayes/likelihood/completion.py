@@ -316,7 +316,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
     first, _ = model._aligned(observed, "observed", "raise")
     second, _ = model._aligned(held_out, "held_out", "raise")
     second = _of_the_same_documents(first, second)
-    documents = Corpus(first.counts, exposure=first.exposure)
+    documents = Corpus(first.counts, exposure=first.exposure, metadata=first.metadata)
     theta = np.array(model.transform(exposed(model, documents, exposure)))
     theta /= theta @ model.components_.sum(axis=1, keepdims=True)
     cells = sparse.coo_matrix(second.counts)

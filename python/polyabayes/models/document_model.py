@@ -18,7 +18,7 @@ from polyabayes.data.naming import by_topic, columns_by_name, rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
-from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix
+from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix, design_of
 from polyabayes.models.fitted.covariates import pseudo_counts
 from polyabayes.models.fitted.vocabularies import SeveralVocabularies, columns_of, texts_of
 from polyabayes.models.simulation import documents_of_topics
@@ -353,15 +353,10 @@ class DocumentModel(SeveralVocabularies):
         covariates = rows_by_name("covariates", covariates, getattr(documents, "ids", None))
         frame = covariate_frame(covariates)
         if names is not None and frame is not None:
-            missing = [name for name in names if name not in frame.columns]
-            if missing:
-                raise InvalidArgumentError(
-                    f"{argument('covariates')} has no column {missing[0]!r}; the prior of this "
-                    f"model depends on {', '.join(map(repr, names))}"
-                )
-            frame = frame[list(names)]
-        values = covariate_matrix(covariates if frame is None else frame.to_numpy())
-        return checked_rows("covariates", values, wanted)
+            covariates = design_of(frame, list(names))
+        elif frame is not None:
+            covariates = frame.to_numpy()
+        return checked_rows("covariates", covariate_matrix(covariates), wanted)
 
     def _draw_documents(
         self,
