@@ -37,7 +37,6 @@ _OTHER_DOORS = {
     ".safetensors": "a model: polyabayes.load({path}) reads it",
     ".npy": "an array: polyabayes.Corpus(numpy.load({path})) takes its counts",
     ".biom": "a table of BIOM: polyabayes.Corpus(biom.load_table({path}).to_dataframe().T)",
-    ".loom": "a file of loom: polyabayes.Corpus(anndata.io.read_loom({path})) takes its cells",
     ".h5mu": "a file of MuData: polyabayes.Corpus(mudata.read_h5mu({path})['rna']) takes cells",
     ".pdf .docx .doc .html": "no plain text: convert its text to a .txt file first",
     ".zip .bz2 .xz .zst .tar .tgz .7z": _PACKED,

@@ -441,7 +441,7 @@ def test_streams_of_documents_need_one_vocabulary():
     shards = pb.write_shards(iter(SPOKEN), "shards", vocabulary=words)
     np.testing.assert_allclose(pb.log_likelihood(model, shards).values, expected, rtol=1e-12)
     blocks = (pb.Corpus.from_documents(block) for block in (SPOKEN[:1], SPOKEN[1:]))
-    assert_refused(InvalidArgumentError, "its vocabulary", pb.write_shards, blocks, "others")
+    assert_refused(InvalidArgumentError, "the same words", pb.write_shards, blocks, "others")
 
 
 def test_words_are_filtered_by_list_and_by_documents():
