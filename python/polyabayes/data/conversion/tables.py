@@ -217,6 +217,8 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
 def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -> str:
     """Options that read a table, by how it looks: they are for the caller, and never taken."""
     names = [name for name in names if name.lower() not in _ROW_NAMES] or names
+    if not table.n_rows or names in ([], [ids]):
+        return "Give a table with rows and columns"
     kinds = {name: table.kind(name) for name in names}
     labels = [name for name in names if name in labels or kinds[name] != "number"]
     numbers = [name for name in names if name not in labels and name != ids]
