@@ -127,12 +127,14 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     """
     theta, sizes = np.asarray(model.transform(corpus)), model.components_.sum(axis=1)
     lengths = corpus._lengths().astype(np.float64)[:, np.newaxis]
+    shared: Any = getattr(model, f"{model._prior_argument}_", np.zeros(1))
+    prior = shared if (own := model._priors_of(corpus, None)) is None else own
     if isinstance(model, LatentDirichletAllocation):
-        tokens = theta * (model.doc_topic_prior_.sum() + lengths) - model.doc_topic_prior_
+        tokens = theta * (prior.sum(axis=-1, keepdims=True) + lengths) - prior
     elif model._has_likelihood():
         exposure = 1.0 if corpus.exposure is None else corpus.exposure[:, None]
         odds = (1 - model.probability_) / model.probability_
-        tokens = theta * (odds + exposure * sizes) - model.shape_
+        tokens = theta * (odds + exposure * sizes) - prior
     else:
         tokens = theta * sizes
     tokens = np.maximum(tokens, 0.0)

@@ -158,6 +158,18 @@ def test_average_effects_keep_the_other_covariates_of_the_documents(model, corpu
     party = (corpus.metadata["party"] == "R").to_numpy()
     rows = np.column_stack([ones, party, day])
     np.testing.assert_allclose(whole.draws[:, 0], by_hand(model, rows).mean(axis=1), atol=1e-12)
+    wt = np.arange(60) + 1.0
+    weighted = corpus.metadata.assign(wt=wt)
+    for documents, given in (
+        (corpus, wt),
+        (weighted, "wt"),
+        (corpus.with_metadata(weighted), "wt"),
+    ):
+        found = pb.topics.prevalence(model, documents=documents, weights=given)
+        averages = np.average(by_hand(model, rows), axis=1, weights=wt)
+        np.testing.assert_allclose(found.draws[:, 0], averages, atol=1e-12)
+    with pytest.raises(InvalidArgumentError, match="weights are of documents"):
+        pb.topics.prevalence(model, at={"party": "R", "day": 1.0}, weights=[1.0])
 
 
 def test_the_report_shows_prevalence_along_each_covariate(model, corpus, tmp_path):

@@ -443,11 +443,28 @@ def test_weights_of_the_same_documents_are_computed_once(monkeypatch):
     assert len(calls) == 3
 
 
-def test_groups_take_weights_that_are_there():
+def test_groups_know_sampling_weights():
+    rng = np.random.default_rng(3)
     lda = known_lda([0.5, 0.2], [[0.8, 0.2], [0.1, 0.9]], random_state=0)
-    counts = [[9, 0], [8, 1], [0, 9], [1, 7]]
-    found = pb.topics.by_group(lda, counts, [0, 0, 1, 1], weights=lda.topic_weights(counts))
-    expected = pb.topics.by_group(lda, counts, [0, 0, 1, 1])
-    np.testing.assert_array_equal(found.std_errors, expected.std_errors)
-    with pytest.raises(errors.InvalidArgumentError, match="of these 4 documents"):
-        pb.topics.by_group(lda, counts, [0, 0, 1, 1], weights=lda.topic_weights(counts[:2]))
+    frame = {"year": [0] * 15 + [1] * 15, "wt": rng.uniform(0.5, 2.0, 30)}
+    corpus = pb.Corpus(rng.integers(1, 9, (30, 2))).with_metadata(frame)
+    found, weights = (
+        pb.topics.by_group(lda, corpus, "year", weights="wt"),
+        lda.topic_weights(corpus),
+    )
+    for group in (0, 1):
+        rows, w = slice(15 * group, 15 * group + 15), frame["wt"][15 * group : 15 * group + 15]
+        mean = w @ weights.mean[rows] / w.sum()
+        np.testing.assert_allclose(found.means[group], mean)
+        # Residuals of the weighted mean, and both parts of the method of composition.
+        between = 15 / 14 * w**2 @ (weights.mean[rows] - mean) ** 2
+        variance = (between + 2 * w**2 @ weights.std[rows] ** 2) / w.sum() ** 2
+        np.testing.assert_allclose(found.std_errors[group], np.sqrt(variance))
+    same = pb.topics.by_group(lda, corpus, "year", weights=np.full(30, 7.0))
+    np.testing.assert_allclose(
+        same.std_errors, pb.topics.by_group(lda, corpus, "year").std_errors, rtol=1e-12
+    )
+    with pytest.raises(errors.InvalidArgumentError, match="must be positive and finite, but entry"):
+        pb.topics.by_group(lda, corpus, "year", weights=np.arange(30) - 3.0)
+    with pytest.raises(errors.InvalidArgumentError, match="have no such column"):
+        pb.topics.by_group(lda, corpus, "year", weights="weight")
