@@ -545,8 +545,8 @@ class LatentTransitionAnalysis(SavedClasses):
             f"We used latent transition analysis of {len(self._columns)} waves of "
             f"{len(self._columns[0])} items, with {answers} answers of a class in each wave and "
             f"Dirichlet priors, missing answers summed out.{self._sampling}"
-            f"{self._covariates_text()} {self.choice_._methods_text()} Probabilities to stay in a class are {told}, with "
-            "95 % intervals."
+            f"{self._covariates_text()} {self.choice_._methods_text()} Probabilities to stay in a "
+            f"class are {told}, with 95 % intervals."
         )
 
 
