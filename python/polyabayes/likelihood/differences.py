@@ -125,7 +125,8 @@ class _Pair:
             of_kept = None if labels is None else labels[kept]
             new = paired_difference(found.scores.values[kept], n_tokens[kept], of_kept).std_error
             allowed = share * new * float(n_tokens[kept].sum())
-            if not allowed > 0 or self.error(found) <= allowed:
+            # The first round has no target: that it is good enough may be luck.
+            if not allowed > 0 or (target < _ANY_ERROR and self.error(found) <= allowed):
                 break
             target = _AIM * min(allowed, target)
         return found
