@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result, array_of, check_all, check_length, check_positive};
 use crate::math::elementary::exp;
+use crate::math::linear::solve;
 use crate::math::{dot, gamma_law, ln_gamma_variate};
 use crate::rng::{Key, Rng};
 use crate::urn::LEAST_PRIOR;
@@ -407,19 +408,4 @@ fn cholesky(mut matrix: Vec<f64>) -> Option<Vec<f64>> {
         }
     }
     Some(matrix)
-}
-
-/// The solution of factor factorᵀ x = y.
-fn solve(factor: &[f64], y: &[f64]) -> Vec<f64> {
-    let n = y.len();
-    let mut x = y.to_vec();
-    for i in 0..n {
-        let before: f64 = (0..i).map(|j| factor[i * n + j] * x[j]).sum();
-        x[i] = (x[i] - before) / factor[i * n + i];
-    }
-    for i in (0..n).rev() {
-        let after: f64 = (i + 1..n).map(|j| factor[j * n + i] * x[j]).sum();
-        x[i] = (x[i] - after) / factor[i * n + i];
-    }
-    x
 }

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus, of_layer
@@ -17,6 +18,8 @@ from polyabayes.models.lda import LatentDirichletAllocation
 from polyabayes.models.pfa import PoissonFactorAnalysis
 
 Matrix = NDArray[np.float64]
+# Least probability in a logarithm.
+_LEAST = 1e-100
 TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
 
 
@@ -64,6 +67,21 @@ class TopWords(NamedTuple):
 def probabilities(model: TopicModel) -> Matrix:
     """Topics x words, with rows that sum to 1."""
     return np.asarray(model.components_ / model.components_.sum(axis=1, keepdims=True))
+
+
+def orders_of_words(model: TopicModel) -> dict[str, Matrix]:
+    """Topics x words by four orders: probability, FREX, lift and score, as R's stm has them."""
+    topics = probabilities(model)
+    counts = getattr(model, "topic_counts_", np.ones(len(topics)))
+    exclusive = topics / np.maximum(topics.sum(axis=0), _LEAST)
+    ranks = [stats.rankdata(x, axis=1) / topics.shape[1] for x in (topics, exclusive)]
+    ln = np.log(np.maximum(topics, _LEAST))
+    return {
+        "probability": topics,
+        "frex": 2 / (1 / ranks[0] + 1 / ranks[1]),
+        "lift": topics / np.maximum(counts / counts.sum() @ topics, _LEAST),
+        "score": topics * (ln - ln.mean(axis=0)),
+    }
 
 
 def hellinger_similarity(one: Matrix, other: Matrix) -> Matrix:

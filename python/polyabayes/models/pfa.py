@@ -296,6 +296,7 @@ class PoissonFactorAnalysis(TopicModel):
             rows_by_name(name, values, topics)
             for name, values in (("shape", shape), ("probability", probability))
         )
+        topic_concentration = rows_by_name("topic_concentration", topic_concentration, topics)
         model = cls(n_components, shape=shape, probability=probability, random_state=random_state)
         r = checks.positive_vector("shape", shape, n_components)
         p = _probabilities(probability, n_components)

@@ -1,4 +1,4 @@
-//! Cases with exact values (see `tests/vectors/generate.py`), and models to draw from.
+//! Cases with exact values (see `tests/vectors/README.md`), and models to draw from.
 
 pub(crate) mod looks;
 pub(crate) mod networks;
