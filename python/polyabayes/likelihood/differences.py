@@ -86,8 +86,7 @@ class _Pair:
         self._leader, self._other = leader, other
         both = np.column_stack([leader.corpus.groups, other.corpus.groups])
         groups = np.unique(both, axis=0, return_inverse=True)[1].ravel()
-        n_tokens = leader.corpus.n_tokens
-        self.population = Population(groups, n_tokens, leader.corpus.uniforms(seed))
+        self.population = Population(groups, leader.corpus.n_tokens, leader.corpus.uniforms(seed))
 
     def score(self, rows: NDArray[np.int64], *, n_temperatures: int) -> BlockScores:
         """Differences; minus infinity where one of the two has no finite value."""
@@ -168,8 +167,7 @@ def score_differences(
     known: dict[int, NDArray[np.float64]] = {}
 
     def total(name: str, nats_per_token: float) -> LogLikelihood:
-        one = contenders[name]
-        corpus = one.corpus
+        one, corpus = contenders[name], contenders[name].corpus
         population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
         target = nats_per_token * max(float(corpus.n_tokens.sum()), 1.0)
         scores, error, _ = score_to_target(one.score, population, target, known)
