@@ -38,7 +38,7 @@ _START = 10
 _REPLICATES = 16
 # Squared error that a plan aims at, as a share of the target's.
 _AIM = 0.8
-_EFFORT = {"share_of_bias": 1 / 3, "first_aim": _AIM, "one_sided": 1.645}
+_EFFORT = {"share_of_bias": 1 / 3, "first_aim": _AIM, "one_sided": 1.645, "of_variances": 0.0}
 _ROUNDS = 20
 # Least degrees of freedom of errors.
 _FEWEST_DEGREES = 2.0
@@ -139,9 +139,10 @@ def score_to_target(
     """Score until the total has the target standard error, in nats, or runs cannot be longer.
 
     Samples hold the documents that were sampled before, with the probabilities `known` by number of
-    temperatures. `effort` may be the largest `share_of_bias` in the target, the `first_aim` at the
-    squared error, as a multiple of the target's, which tells what larger samples need, and how many
-    standard errors `one_sided` the limit of the bias is above its estimate.
+    temperatures. `effort` has the largest `share_of_bias` in the target; the `first_aim` at the
+    squared error, as a multiple of the target's, which tells what larger samples need; how many
+    standard errors `one_sided` the limit of the bias is above its estimate; and the least limit, as
+    a share `of_variances` of the runs.
     """
     levels = _Levels(score, population, known or {}, effort)
     try:
@@ -395,8 +396,10 @@ class _Levels:
         differences = (last.values(is_last=True) - below.values(is_last=True))[both]
         noise = np.sqrt(weights**2 @ (squared + np.square(below.scores.std_errors))[both])
         limit = abs(float(weights @ differences)) + self._effort["one_sided"] * noise
-        correction = float((last.weights * copies[last.drawn]) @ squared[last.drawn]) / 2
-        return max(float(limit) / (_FACTOR - 1), correction / 2)
+        whole = last.weights * copies[last.drawn]
+        errors, spread = (float(whole @ x[last.drawn]) for x in (squared, last.scores.variances))
+        spread *= self._effort["of_variances"]
+        return max(float(limit) / (_FACTOR - 1), errors / 4, spread)
 
 
 def _student_factor(degrees_of_freedom: float) -> float:
