@@ -60,20 +60,6 @@ def test_coherence_is_that_of_gensim(lda, texts, measure, theirs):
     np.testing.assert_allclose(ours, model.get_coherence_per_topic(), rtol=1e-9)
 
 
-def test_coherence_refuses_what_makes_no_sense(lda, texts):
-    pair, counts, corpus = [["urn", "ball"]], [[1] * 8], pb.Corpus.from_documents(texts)
-    for model, given, message in (
-        (lda, {"documents": counts, "n_words": 1}, "n_words must be at least 2"),
-        ([["urn"]], {"documents": corpus}, "topic 0 must have two words"),
-        ([["urn", "urn"]], {"documents": corpus}, "topic 0 must have two words"),
-        (pair, {"documents": counts}, "no words to look the topics up by"),
-    ):
-        with pytest.raises(errors.InvalidArgumentError, match=message):
-            pb.topics.coherence(model, **given)
-    with pytest.raises(errors.InvalidTypeError, match=r"topic 1 .* entry 0 is 3"):
-        pb.topics.coherence([*pair, [3, 4]], corpus)
-
-
 def test_words_that_are_given_have_the_coherence_of_the_model_whose_they_are(lda, texts):
     corpus = pb.Corpus.from_documents(texts)
     top = [[WORDS[w] for w in row[:4]] for row in np.argsort(-PHI, axis=1, kind="stable")]
@@ -163,21 +149,6 @@ def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):
     np.testing.assert_array_equal(found.to_frame()["upper"], found.interval()[1].ravel())
 
 
-@pytest.mark.parametrize(
-    ("by", "message"),
-    [
-        ("author", "no such column; there are none"),
-        ([1, 2, 3], r"one label for each of the 2 documents"),
-        ([1.0, float("nan")], "document 1 has no label"),
-        (np.array([1, "a"], dtype=object), "numbers or texts, not both"),
-        (3, r"one label for each of the 2 documents"),
-    ],
-)
-def test_groups_that_cannot_be_are_refused(lda, by, message):
-    with pytest.raises(errors.InvalidArgumentError, match=message):
-        pb.topics.by_group(lda, [[1] * 8, [2] * 8], by)
-
-
 def test_the_citation_names_this_model_and_this_result(lda):
     counts = np.random.default_rng(2).poisson(2, (30, 8))
     model = pb.LatentDirichletAllocation(2, max_iter=12, random_state=3).fit(counts)
@@ -199,14 +170,6 @@ def test_the_citation_names_this_model_and_this_result(lda):
     assert f"title = {{{title}}}" in found.bibtex
     with pytest.raises(errors.InvalidTypeError, match="result must be of log_likelihood"):
         pb.cite(model, 3)
-
-
-def test_models_without_common_words_are_refused(lda):
-    other = known_lda(0.3, [[0.5, 0.5]], vocabulary=["x", "y"])
-    with pytest.raises(errors.InvalidArgumentError, match="no words in common"):
-        pb.topics.match_topics(lda, other)
-    with pytest.raises(errors.InvalidArgumentError, match="at least two models"):
-        pb.topics.stability([lda])
 
 
 def test_words_that_documents_lack_leave_the_distance_from_them_finite(lda):
@@ -505,7 +468,3 @@ def test_groups_know_sampling_weights():
     np.testing.assert_allclose(
         same.std_errors, pb.topics.by_group(lda, corpus, "year").std_errors, rtol=1e-12
     )
-    with pytest.raises(errors.InvalidArgumentError, match="must be positive and finite, but entry"):
-        pb.topics.by_group(lda, corpus, "year", weights=np.arange(30) - 3.0)
-    with pytest.raises(errors.InvalidArgumentError, match="have no such column"):
-        pb.topics.by_group(lda, corpus, "year", weights="weight")
