@@ -15,8 +15,8 @@ from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
 from polyabayes.exceptions import UnreliableErrorWarning
 from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.chains import ChainPrior, Chains, Counts, Waves
 from polyabayes.latent_classes.tables import ClassCounts, Floats
-from polyabayes.latent_classes.waves.sampler import ChainPrior, Chains, Counts, Waves
 from polyabayes.sizes.evidence import MOST_R_HAT, r_hat
 
 # Chains, their sweeps before the first draw, their draws, and sweeps from one draw to the next.

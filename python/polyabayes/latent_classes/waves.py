@@ -22,6 +22,7 @@ from polyabayes.allocation.options import Run
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers, read_answers
+from polyabayes.latent_classes.chains import ChainPrior, Chains, Levels, Waves, aligned, sampled
 from polyabayes.latent_classes.choice import ClassChoice, checked_ln_prior, checked_sizes, choice_of
 from polyabayes.latent_classes.membership import chain_draws, warn_of_chains
 from polyabayes.latent_classes.saved import (
@@ -33,14 +34,6 @@ from polyabayes.latent_classes.saved import (
     stored_tables,
 )
 from polyabayes.latent_classes.tables import Floats
-from polyabayes.latent_classes.waves.sampler import (
-    ChainPrior,
-    Chains,
-    Levels,
-    Waves,
-    aligned,
-    sampled,
-)
 from polyabayes.models.fitted.stored_model import StoredModel
 from polyabayes.models.model_files import readers
 from polyabayes.sizes.evidence import Candidate, Comparison, Concentrations
@@ -545,8 +538,8 @@ class LatentTransitionAnalysis(SavedClasses):
             f"We used latent transition analysis of {len(self._columns)} waves of "
             f"{len(self._columns[0])} items, with {answers} answers of a class in each wave and "
             f"Dirichlet priors, missing answers summed out.{self._sampling}"
-            f"{self._covariates_text()} {self.choice_._methods_text()} Probabilities to stay in a class are {told}, with "
-            "95 % intervals."
+            f"{self._covariates_text()} {self.choice_._methods_text()} Probabilities to stay in a "
+            f"class are {told}, with 95 % intervals."
         )
 
 
