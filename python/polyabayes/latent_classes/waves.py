@@ -294,11 +294,7 @@ class LatentTransitionAnalysis(SavedClasses):
             rows = replace(rows, row_weights=counted.weights if is_sampled else None)
             found, numbers = chain_draws(chains, rows, _PRIOR, run)
             chains = aligned(Chains.joined([drawn for _, drawn in found]), rows)
-            what, values = "class weights", chains.weights
-            if chains.coefficients is not None:
-                what = "coefficients of the covariates"
-                values = chains.coefficients - chains.coefficients[:, :1]
-            warn_of_chains(what, values, numbers)
+            warn_of_chains(chains, numbers)
         self._set(chains)
         return self
 
