@@ -194,21 +194,7 @@ fn mix(mut x: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
-
-    #[test]
-    fn keys_of_neighbouring_units_differ() {
-        let mut seen = HashSet::new();
-        for seed in 0..20 {
-            for purpose in [Purpose::Score, Purpose::Transform, Purpose::Assign] {
-                for unit in 0..50 {
-                    assert!(seen.insert(Key::new(seed, purpose).unit(unit).rng().next_u64()));
-                }
-            }
-        }
-    }
 
     #[test]
     fn the_order_of_units_matters() {
@@ -239,14 +225,5 @@ mod tests {
                 assert!((0.0..f64::EPSILON).contains(&(expected - x)));
             }
         }
-    }
-
-    #[test]
-    fn bits_of_a_stream_are_balanced() {
-        let n = 4096;
-        let ones: u32 =
-            (0..n).map(|u| Key::new(u, Purpose::Score).rng().next_u64().count_ones()).sum();
-        let deviation = (f64::from(ones) - 32.0 * n as f64) / (16.0 * n as f64).sqrt();
-        assert!(deviation.abs() < 4.0, "{deviation}");
     }
 }

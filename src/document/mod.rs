@@ -15,13 +15,13 @@ mod settings;
 pub use driver::{
     Moments, bidirectional, check_completion, check_score, completion, score, transform,
 };
+pub use estimators::annealed::urn_path::Start;
 pub use estimators::l2r::Conditionals;
 pub use estimators::left_to_right::Form;
 pub use estimators::mean_field::MeanField;
 pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
 pub use estimators::table::{ESTIMATORS, Estimator, SampleSize};
-pub use estimators::urn_path::Start;
 pub use law::{Bounds, Draws, Law, Pair, WeightMoments};
 pub use laws::{FiniteMixture, LengthLaw, LogisticNormal, TopicModel, Vocabularies};
 pub use result::{Score, Spread, TracePoint};

@@ -78,13 +78,10 @@ mod tests {
     impl FilterTarget for Coins {
         fn extend(&mut self, _: usize, population: &mut Population<f64>, rng: &mut impl Rng) {
             for run in 0..population.n_runs() {
-                let reference = population.reference(run);
-                let first = run * N_PARTICLES;
-                for place in 0..N_PARTICLES {
-                    let heads = &mut self.0[first + place];
-                    population.weights_mut()[first + place] *= f64::from(1 + *heads * *heads);
-                    // The reference path is all heads.
-                    *heads += u32::from(rng.random::<bool>() || reference == Some(place));
+                for place in run * N_PARTICLES..(run + 1) * N_PARTICLES {
+                    let heads = &mut self.0[place];
+                    population.weights_mut()[place] *= f64::from(1 + *heads * *heads);
+                    *heads += u32::from(rng.random::<bool>());
                 }
             }
         }
@@ -123,21 +120,6 @@ mod tests {
             let (found, error) = mean_and_error(&(0..n_runs).map(square).collect::<Vec<_>>());
             // Without resampling the variance is that of the weights: known as well.
             assert!((found - 1.0).abs() < 4.0 * error, "{threshold}: {found} {error}");
-        }
-    }
-
-    #[test]
-    fn the_reference_particle_survives_every_resampling() {
-        let mut rng = Key::new(2, Purpose::Score).rng();
-        let options = Options { threshold: f64::INFINITY, resampling: Resampling::Residual };
-        let n_runs = 500;
-        let mut population =
-            Population::new(n_runs, N_PARTICLES, options).conditional(vec![3; 500]);
-        let mut coins = Coins(vec![0; n_runs * N_PARTICLES]);
-        run(&mut coins, &mut population, N_TOKENS, &mut rng, &()).unwrap();
-        for run in 0..n_runs {
-            let place = population.reference(run).unwrap();
-            assert_eq!(coins.0[run * N_PARTICLES + place], N_TOKENS as u32);
         }
     }
 }

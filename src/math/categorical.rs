@@ -57,24 +57,4 @@ mod tests {
         assert_eq!(pick([0.0, 0.0], 0.0), None);
         assert_eq!(pick([], 0.0), None);
     }
-
-    #[test]
-    fn lanes_pick_as_one_does() {
-        let weights: Vec<Lanes> = (0..7)
-            .map(|k| std::array::from_fn(|lane| f64::from(((k * 5 + lane * 3) % 4) as u32)))
-            .collect();
-        let mut total = [0.0; LANES];
-        let running = weights.iter().map(|weight| {
-            total.iter_mut().zip(weight).for_each(|(total, x)| *total += x);
-            total
-        });
-        let sums: Vec<Lanes> = running.collect();
-        for u in [0.0, 0.1, 0.25, 0.5, 0.77, 1.0 - f64::EPSILON] {
-            for (lane, picked) in pick_lanes(&sums, [u; LANES]).into_iter().enumerate() {
-                let one = pick(weights.iter().map(|weight| weight[lane]), u * sums[6][lane]);
-                assert_eq!(Some(picked as usize), one, "{u}, lane {lane}");
-            }
-        }
-        assert_eq!(pick_lanes(&[], [0.0; LANES]), [0; LANES]);
-    }
 }

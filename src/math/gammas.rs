@@ -422,20 +422,6 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_those_of_their_places() {
-        let counts: Vec<u32> = (0..N as u32).map(|i| i % 7).collect();
-        let mut x = vec![0.0; N];
-        let rng = &mut Key::new(2, Purpose::Score).rng();
-        fill_gammas(0.1, &counts, &mut x, &mut GammaScratch::default(), rng);
-        for count in 0..7 {
-            let own: Vec<f64> = x.iter().skip(count).step_by(7).copied().collect();
-            let (n, expected) = (own.len() as f64, 0.1 + count as f64);
-            let mean = own.iter().sum::<f64>() / n;
-            assert!((mean - expected).abs() < 4.0 * (expected / n).sqrt(), "{count}: {mean}");
-        }
-    }
-
-    #[test]
     fn logarithms_of_variates_have_their_mean() {
         // Digamma and trigamma of 0.1.
         let (ln_mean, ln_variance) = (-10.423_754_940_411_076_f64, 101.433_299_150_792_76_f64);

@@ -8,6 +8,7 @@ pub mod elementary;
 pub mod exact_sum;
 pub mod gammas;
 pub mod lanes;
+pub(crate) mod linear;
 pub mod log_concave;
 pub mod log_sum;
 pub mod mean;

@@ -58,26 +58,3 @@ fn bridge(width: f64, before: &[f64], after: &[f64]) -> f64 {
     }
     0.5 * (low + high)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// V is a normal variable of variance 1 under γ_0 at its quantiles, and shifted by β under γ_β:
-    /// the ratio is exp(β²/2).
-    #[test]
-    fn steps_between_normal_laws_have_their_known_ratio() {
-        use rand::RngExt as _;
-
-        let mut rng = crate::rng::Key::new(0, crate::rng::Purpose::Score).rng();
-        let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
-        let n = 20_000;
-        let before: Vec<f64> = (0..n).map(|_| normal()).collect();
-        let after: Vec<f64> = (0..n).map(|_| normal() + 0.8).collect();
-        let step = Steps::between(0.8, &before, &after);
-        let error = 0.8 / f64::from(n).sqrt();
-        for (x, factor) in [(step.forward, 2.0), (step.backward, 2.0), (step.bridge, 1.0)] {
-            assert!((x - 0.32).abs() < 4.0 * factor * error, "{step:?}");
-        }
-    }
-}

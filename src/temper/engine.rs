@@ -119,8 +119,6 @@ impl LadderPart<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Stop;
-    use crate::math::mean_and_error;
     use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
     use crate::temper::LadderChains;
 
@@ -192,20 +190,6 @@ mod tests {
         }
     }
 
-    impl PortableTarget for Valley {
-        type Saved = ([usize; LANES], Uniforms);
-
-        fn save(&self, chains: &Walkers<'_>) -> Self::Saved {
-            (chains.states, chains.uniforms.clone())
-        }
-
-        fn restore(&self, (states, uniforms): Self::Saved) -> Result<Walkers<'_>> {
-            Ok(Walkers { values: &self.0, states, uniforms })
-        }
-    }
-
-    const SOME_DRAWS: usize = 300;
-
     fn run(
         target: &Valley,
         plan: RoundPlan,
@@ -243,98 +227,5 @@ mod tests {
         }
         assert!((0.6..1.5).contains(&(squares / 100.0)), "{squares}");
         assert!(n_held > 90, "{n_held}");
-    }
-
-    #[test]
-    fn draws_have_the_probabilities_of_the_target() {
-        let target = Valley::new();
-        let asked = RoundPlan { n_replicates: 20, ..plan(4096) };
-        let key = Key::new(3, Purpose::Score);
-        let found = temper(&target, asked, SOME_DRAWS, key, &()).unwrap();
-        assert_eq!(found.outcome, run(&target, asked, key, &()).unwrap());
-        let weights = target.0.iter().map(|value| value.exp());
-        let (above, all) = (weights.clone().skip(20).sum::<f64>(), weights.sum::<f64>());
-        let share = |states: &Vec<usize>| {
-            assert_eq!(states.len(), 300);
-            states.iter().filter(|&&state| state >= 20).count() as f64 / 300.0
-        };
-        let shares: Vec<f64> = found.draws.iter().map(share).collect();
-        let (mean, error) = mean_and_error(&shares);
-        assert!((mean - above / all).abs() < 4.0 * error, "{mean} {} {error}", above / all);
-        assert!(error < 0.05, "{error}");
-    }
-
-    #[test]
-    fn rounds_end_where_the_error_is_small_enough() {
-        let target = Valley::new();
-        let key = Key::new(1, Purpose::Score);
-        let asked = RoundPlan { target_std_error: 0.05, max_scans: None, ..plan(0) };
-        let found = run(&target, asked, key, &()).unwrap();
-        assert!(found.converged && found.std_error() <= 0.05);
-        let [.., before, last] = &found.rounds[..] else { panic!("rounds") };
-        assert_eq!(2 * before.n_scans, last.n_scans);
-        let asked = RoundPlan { min_scans: 1000, ..asked };
-        assert_eq!(run(&target, asked, key, &()).unwrap().rounds.last().unwrap().n_scans, 1024);
-        let short = run(&target, RoundPlan { max_scans: Some(16), ..asked }, key, &()).unwrap();
-        assert_eq!(short.rounds, found.rounds[..2]);
-        assert!(!short.converged);
-    }
-
-    #[test]
-    fn ladders_that_travel_have_the_rounds_of_those_that_stay() {
-        let (target, key) = (Valley::new(), Key::new(4, Purpose::Score));
-        let whole = run(&target, plan(64), key, &()).unwrap();
-        let mut schedule = RoundSchedule::new(plan(64), target.sweep_cost());
-        let mut ladders: Vec<Option<Vec<u8>>> = vec![None; 4];
-        while let Some(n_scans) = schedule.next_scans {
-            let mut results = Vec::new();
-            for (replicate, saved) in ladders.iter_mut().enumerate() {
-                let part = LadderPart { replicate, n_scans, most: 3, saved: saved.as_deref() };
-                let (after, mut result) = part.run(&target, plan(64), key, &()).unwrap();
-                *saved = Some(after);
-                while result.is_none() {
-                    let part = LadderPart { replicate, n_scans, most: 3, saved: saved.as_deref() };
-                    let (after, found) = part.run(&target, plan(64), key, &()).unwrap();
-                    (*saved, result) = (Some(after), found);
-                }
-                results.extend(result);
-            }
-            schedule.add(&results);
-        }
-        assert_eq!(schedule.outcome, whole);
-        let damaged = ladders[0].as_ref().map(|saved| &saved[..100]);
-        let part = LadderPart { replicate: 0, n_scans: 128, most: 3, saved: damaged };
-        assert_eq!(part.run(&target, plan(64), key, &()), Err(Error::Saved));
-    }
-
-    /// Stops after a number of rounds of all replicates.
-    struct After(u64, std::sync::atomic::AtomicU64, Stop);
-
-    impl Observer for After {
-        fn advance(&self, units: u64) {
-            let before = self.1.fetch_add(units, std::sync::atomic::Ordering::Relaxed);
-            if before + units >= self.0 {
-                self.2.raise();
-            }
-        }
-
-        fn stopped(&self) -> bool {
-            self.2.stopped()
-        }
-    }
-
-    #[test]
-    fn a_stop_keeps_the_rounds_that_are_done() {
-        let (target, key) = (Valley::new(), Key::new(3, Purpose::Score));
-        let after = |n| After(n, 0.into(), Stop::default());
-        let whole = run(&target, plan(64), key, &()).unwrap();
-        let stopped = run(&target, plan(64), key, &after(3)).unwrap();
-        assert!(stopped.stopped && !whole.stopped && !stopped.converged);
-        assert_eq!(stopped.rounds, whole.rounds[..3]);
-        let found = temper(&target, plan(64), 10, key, &after(3)).unwrap();
-        assert!(found.draws.iter().all(|states| states.len() == 10));
-        let stop = Stop::default();
-        stop.raise();
-        assert_eq!(run(&target, plan(64), key, &stop), Err(Error::Stopped));
     }
 }

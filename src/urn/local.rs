@@ -243,22 +243,3 @@ fn first_equal(
     }
     firsts
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_topics_are_one() {
-        let q: [&[f64]; 2] = [&[0.5, 0.2, 0.5, 0.0, 0.2, 0.2], &[0.1, 0.3, 0.1, 0.0, 0.3, 0.4]];
-        let a = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
-        let urn = LocalUrn::from_rows(&a, &[(q[0], 3), (q[1], 1)]).unwrap();
-        assert_eq!(urn.pseudo_counts(), [5.0, 18.0, 32.0]);
-        assert_eq!(urn.weights(0), [1.0, 0.4, 0.4]);
-        let places: Vec<_> = (0..7).map(|topic| urn.place(topic)).collect();
-        assert_eq!(places, [Some(0), Some(1), Some(0), None, Some(1), Some(2), None]);
-        // A word that tells them apart keeps them apart.
-        let one = LocalUrn::from_rows(&a, &[(q[0], 3)]).unwrap();
-        assert_eq!(one.pseudo_counts(), [5.0, 50.0]);
-    }
-}

@@ -63,17 +63,6 @@ fn ln_probability(
     evidence(problem, &settings, seed, &()).map(|found| found.estimate)
 }
 
-fn ln_evidence(
-    case: &Case,
-    algorithm: &EvidenceSettings,
-    n_replicates: usize,
-    seed: u64,
-) -> (f64, f64) {
-    let problem = Problem::new(&case.network, &case.data, None).unwrap();
-    let estimate = ln_probability(&problem, algorithm, n_replicates, seed).unwrap();
-    (estimate.ln_value + problem.ln_total(case.rate), estimate.std_error)
-}
-
 #[test]
 fn coordinate_ascent_never_descends() {
     for case in cases() {
@@ -265,19 +254,4 @@ fn totals_that_tied_counts_cannot_hold_are_refused() {
     let refused = ln_probability(&problem, &smc(16), 1, 0).unwrap_err();
     let Error::TooManyTokens { most, .. } = refused else { panic!("{refused}") };
     assert_eq!(most, i32::MAX as u64 / 2);
-}
-
-/// Mean of L̂/L over 2,000 runs.
-#[test]
-#[ignore = "slow: 2,000 runs on every case"]
-fn estimates_of_the_evidence_are_unbiased() {
-    let mut squares = Vec::new();
-    for case in cases() {
-        let (ln_value, error) = ln_evidence(&case, &smc(16), 2_000, 11);
-        let t = ((ln_value - case.ln_evidence).exp() - 1.0) / (error + 1e-12);
-        assert!(t.abs() < 4.0, "{}: {t}", case.name);
-        squares.push(t * t);
-    }
-    let mean = squares.iter().sum::<f64>() / squares.len() as f64;
-    assert!(mean < 1.3, "mean square of the deviations {mean}");
 }

@@ -5,14 +5,9 @@
 //! every conditional, prior and hyper-parameter of a sampler has to be right for that.
 
 use polyabayes::CountMatrix;
-use polyabayes::allocation::{
-    EvidenceMethod, EvidenceSettings, Network, Prior, Problem, Sweeps, evidence, gibbs,
-};
-use polyabayes::counts::CountTensor;
 use polyabayes::math::{gamma_law, ln_beta_variate};
-use polyabayes::rng::{Key, Purpose, Rng};
+use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{LdaPrior, PfaPrior};
-use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
 
 use crate::common::{MemoryChain, categorical, lda, lda_documents, pfa, topics};
@@ -26,8 +21,6 @@ pub(crate) const N_DRAWS: usize = 19;
 
 /// Sweeps between two of them: topics change their labels slowly, where the prior tells them apart.
 const THIN: usize = 25;
-const THIN_WITH_LABELS: usize = 400;
-
 /// Functions of φ that do not know the labels of the topics.
 fn topic_functions(phi: &[f64]) -> Vec<f64> {
     let largest = (0..N_WORDS).map(|word| phi[word * N_TOPICS..][..N_TOPICS].iter().sum::<f64>());
@@ -90,7 +83,7 @@ pub(crate) fn check_uniform(names: &[&str], ranks: &[Vec<usize>]) {
 }
 
 /// Sizes of documents that differ by two orders, some of them equal.
-fn exposures() -> Vec<f64> {
+pub(crate) fn exposures() -> Vec<f64> {
     (0..N_DOCUMENTS).map(|doc_ix| [0.05, 0.4, 5.0, 1.0][doc_ix % 4]).collect()
 }
 
@@ -181,32 +174,24 @@ fn pfa_is_calibrated_in_short() {
     check_pfa(PRIORS[0][0], Some((2.0, 2.0)), true, FEW_RUNS, 10_000);
 }
 
-#[test]
-fn lda_is_calibrated_in_short() {
-    let run = |seed| lda_ranks(&[0.6; N_TOPICS], true, 40, seed);
-    let ranks: Vec<_> = (6_000..6_000 + FEW_RUNS).map(run).collect();
+/// Checks ranks of LDA models whose priors are drawn and learned.
+fn check_lda(n_runs: u64, thin: usize) {
+    let ranks: Vec<_> = (6_000..6_000 + n_runs).map(|seed| lda_ranks(thin, seed)).collect();
     check_uniform(&["Σ φ²", "likeliest word", "Σ α", "max α", "β"], &ranks);
 }
 
-/// Ranks of an LDA model whose priors are fixed, or drawn and learned.
-fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize> {
+fn lda_ranks(thin: usize, seed: u64) -> Vec<usize> {
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let prior = LdaPrior { alpha: alpha.to_vec(), beta: 0.5, learned };
+    let prior = LdaPrior { alpha: vec![0.6; N_TOPICS], beta: 0.5, learned: true };
     let mut truth = prior.clone();
-    if learned {
-        truth.alpha.iter_mut().for_each(|x| *x *= gamma_law(1.0).sample(&mut rng));
-        truth.beta *= gamma_law(1.0).sample(&mut rng);
-    }
+    truth.alpha.iter_mut().for_each(|x| *x *= gamma_law(1.0).sample(&mut rng));
+    truth.beta *= gamma_law(1.0).sample(&mut rng);
     let phi = topics(N_TOPICS, N_WORDS, truth.beta, &mut rng);
     let documents = (0..N_DOCUMENTS).map(|_| (truth.alpha.clone(), 8));
     let counts = lda_documents(&phi, documents, &mut rng);
     let functions = |phi: &[f64], alpha: &[f64], beta: f64| {
-        let rest = if learned {
-            vec![alpha.iter().sum(), alpha.iter().copied().fold(0.0, f64::max), beta]
-        } else {
-            phi[..2].to_vec()
-        };
-        [topic_functions(phi), rest].concat()
+        let largest = alpha.iter().copied().fold(0.0, f64::max);
+        [topic_functions(phi), vec![alpha.iter().sum(), largest, beta]].concat()
     };
     let mut sampler = lda(&counts, prior, seed);
     let truth = functions(&word_major(&phi), &truth.alpha, truth.beta);
@@ -218,118 +203,12 @@ fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize>
 }
 
 #[test]
+fn lda_is_calibrated_in_short() {
+    check_lda(FEW_RUNS, 40);
+}
+
+#[test]
 #[ignore = "takes minutes: make test-slow"]
 fn lda_is_calibrated() {
-    // α is not symmetric: the topics keep their labels.
-    let alpha = [0.3, 0.8, 0.5];
-    let run = |seed| lda_ranks(&alpha, false, THIN_WITH_LABELS, seed);
-    let ranks: Vec<_> = (5_000..5_400).map(run).collect();
-    check_uniform(&["Σ φ²", "likeliest word", "φ of topic 0", "φ of topic 1"], &ranks);
-}
-
-#[test]
-#[ignore = "takes minutes: make test-slow"]
-fn lda_with_learned_priors_is_calibrated() {
-    let run = |seed| lda_ranks(&[0.6; N_TOPICS], true, 100, seed);
-    let ranks: Vec<_> = (6_000..6_400).map(run).collect();
-    check_uniform(&["Σ φ²", "likeliest word", "Σ α", "max α", "β"], &ranks);
-}
-
-/// A network without ties, and how its tables are drawn.
-struct Graph {
-    sizes: Vec<usize>,
-    parents: Vec<Vec<usize>>,
-    visible: Vec<usize>,
-    concentration: f64,
-}
-
-impl Graph {
-    fn network(&self, visible: Vec<usize>) -> Network {
-        let prior = Prior { concentration: self.concentration, tables: None };
-        Network::new(self.sizes.clone(), self.parents.clone(), visible, &[], prior).unwrap()
-    }
-
-    /// Tokens from tables that are drawn from their prior: states of all nodes, parents first.
-    fn tokens(&self, n: usize, rng: &mut Rng) -> Vec<Vec<i64>> {
-        let sizes = &self.sizes;
-        let n_rows = |node: usize| self.parents[node].iter().map(|&p| sizes[p]).product::<usize>();
-        let tables: Vec<Vec<Vec<f64>>> = (0..sizes.len())
-            .map(|node| {
-                let alpha = self.concentration / (n_rows(node) * sizes[node]) as f64;
-                topics(n_rows(node), sizes[node], alpha, rng)
-            })
-            .collect();
-        // Parents have larger numbers than their children here.
-        let token = |_| {
-            let mut state = vec![0; sizes.len()];
-            for node in (0..sizes.len()).rev() {
-                let row = self.parents[node].iter().fold(0, |row, &p| row * sizes[p] + state[p]);
-                state[node] = categorical(&tables[node][row], rng);
-            }
-            state.into_iter().map(|x| x as i64).collect()
-        };
-        (0..n).map(token).collect()
-    }
-}
-
-/// Counts of the cells of some nodes.
-fn counted(tokens: &[Vec<i64>], nodes: &[usize], sizes: &[usize]) -> CountTensor {
-    let mut cells: Vec<Vec<i64>> =
-        tokens.iter().map(|token| nodes.iter().map(|&node| token[node]).collect()).collect();
-    cells.sort();
-    let groups: Vec<&[Vec<i64>]> = cells.chunk_by(|a, b| a == b).collect();
-    let coordinates: Vec<i64> = groups.iter().flat_map(|group| group[0].clone()).collect();
-    let counts: Vec<i64> = groups.iter().map(|group| group.len() as i64).collect();
-    let shape = nodes.iter().map(|&node| sizes[node]).collect();
-    CountTensor::new(shape, &coordinates, &counts).unwrap()
-}
-
-/// Rank of ln p of the true allocation among those of a chain, ties in random order.
-fn allocation_rank(graph: &Graph, thin: usize, seed: u64) -> Vec<usize> {
-    let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let tokens = graph.tokens(12, &mut rng);
-    let everything: Vec<usize> = (0..graph.sizes.len()).collect();
-    let complete = counted(&tokens, &everything, &graph.sizes);
-    let data = counted(&tokens, &graph.visible, &graph.sizes);
-    let problem = Problem::new(&graph.network(everything), &complete, None).unwrap();
-    let exact = evidence(&problem, &EvidenceSettings::new(EvidenceMethod::Exact), 0, &()).unwrap();
-    let truth = exact.estimate.ln_value;
-    let sweeps = Sweeps { burn_in: 12 * thin, n_kept: N_DRAWS * thin };
-    let network = graph.network(graph.visible.clone());
-    let trace = gibbs(&network, &data, None, sweeps, seed, &()).unwrap().trace;
-    let draws = trace.iter().skip(thin - 1).step_by(thin);
-    let (mut below, mut equal) = (0, 0);
-    for &ln_p in draws {
-        let same = (ln_p - truth).abs() < 1e-8;
-        equal += usize::from(same);
-        below += usize::from(!same && ln_p < truth);
-    }
-    vec![below + rng.random_range(0..=equal)]
-}
-
-/// Mixtures, two hidden layers, and a chain of hidden nodes.
-#[test]
-fn allocation_chains_are_calibrated() {
-    let mixture = Graph {
-        sizes: vec![4, 3, 3],
-        parents: vec![vec![2], vec![2], vec![]],
-        visible: vec![0, 1],
-        concentration: 3.0,
-    };
-    let two_layers = Graph {
-        sizes: vec![4, 3, 2, 3],
-        parents: vec![vec![2], vec![3], vec![3], vec![]],
-        visible: vec![0, 1],
-        concentration: 5.0,
-    };
-    let chain = Graph {
-        sizes: vec![3, 3, 3, 2, 2, 2],
-        parents: vec![vec![3], vec![4], vec![5], vec![4], vec![5], vec![]],
-        visible: vec![0, 1, 2],
-        concentration: 4.0,
-    };
-    for (name, graph) in [("mixture", mixture), ("two layers", two_layers), ("chain", chain)] {
-        let ranks: Vec<_> = (0..400).map(|run| allocation_rank(&graph, 20, 10_000 + run)).collect();
-        check_uniform(&[name], &ranks);
-    }
+    check_lda(400, 100);
 }

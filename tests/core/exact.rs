@@ -6,15 +6,8 @@ use polyabayes::document::Law;
 use polyabayes::document::exact::{Algorithm, ExactPlan, box_recursion, lattice, power_series};
 use polyabayes::rng::Rng;
 use polyabayes::urn::{LocalUrn, Urn};
-use polyabayes::{CountMatrix, Error, Event, Method, Query, Settings, TopicModel, score};
-use proptest::prelude::*;
+use polyabayes::{CountMatrix, Error, Event, Query};
 use rand::{RngExt, SeedableRng};
-
-fn exact(model: &TopicModel, documents: &CountMatrix, query: Query) -> Vec<f64> {
-    let settings = Settings { method: Method::Exact, ..Settings::new(query) };
-    let scores = score(model, documents, &settings, 0, &()).unwrap();
-    scores.iter().map(|score| score.as_ref().unwrap().estimate.ln_value).collect()
-}
 
 fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-11 * expected.abs().max(1.0)
@@ -45,56 +38,6 @@ fn all_algorithms_agree_with_exact_rational_arithmetic() {
         }
     }
     assert!(boxed > 40 && in_series > 1, "{boxed} {in_series}");
-}
-
-/// Σ over all paths, straight from the definition.
-fn brute_force(a: &[f64], q: &[Vec<f64>], tokens: &[usize], n: &mut [u32]) -> f64 {
-    let Some((&word, rest)) = tokens.split_first() else {
-        return 1.0;
-    };
-    (0..a.len())
-        .map(|k| {
-            let weight = (a[k] + f64::from(n[k])) * q[word][k];
-            n[k] += 1;
-            let value = weight * brute_force(a, q, rest, n);
-            n[k] -= 1;
-            value
-        })
-        .sum()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 300,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
-
-    #[test]
-    fn lattice_box_and_brute_force_agree(
-        a in prop::collection::vec(0.01f64..3.0, 1..5),
-        counts in prop::collection::vec(0u32..4, 1..4),
-        weights in prop::collection::vec(1e-6f64..1.0, 12),
-        zero in 0usize..12,
-    ) {
-        let k = a.len();
-        let mut weights = weights[..k * counts.len()].to_vec();
-        if k > 1 && zero < weights.len() {
-            weights[zero] = 0.0;
-        }
-        let q: Vec<Vec<f64>> = weights.chunks_exact(k).map(<[f64]>::to_vec).collect();
-        let row = counts.iter().map(|&y| i64::from(y)).collect();
-        let documents = CountMatrix::from_dense(&[row]).unwrap();
-        let tokens: Vec<usize> = counts.iter().enumerate()
-            .flat_map(|(w, &y)| std::iter::repeat_n(w, y as usize)).collect();
-        let expected = brute_force(&a, &q, &tokens, &mut vec![0; k]).ln();
-        let urn = LocalUrn::new(&Urn::new(a, weights).unwrap(), documents.document(0)).unwrap();
-        let by_lattice = lattice::ln_urn_sum(&urn, &()).unwrap();
-        let by_box = box_recursion::ln_urn_sum(&urn, &()).unwrap();
-        prop_assert!((by_lattice - expected).abs() <= 1e-11, "{by_lattice} {expected}");
-        prop_assert!((by_box - expected).abs() <= 1e-11, "{by_box} {expected}");
-    }
 }
 
 /// A document of these counts under topics drawn at random, sharp where `sharpness` is large.
@@ -174,40 +117,6 @@ fn power_series_stop_when_asked_to() {
     stop.raise();
     let urn = random_urn(&[1; 18], 30, 0.1, 10.0, 1);
     assert_eq!(power_series::ln_urn_sum(&urn, &stop), Err(Error::Stopped));
-}
-
-fn all_documents(n_words: usize, n_tokens: i64) -> Vec<Vec<i64>> {
-    if n_words == 1 {
-        return vec![vec![n_tokens]];
-    }
-    (0..=n_tokens)
-        .flat_map(|first| {
-            all_documents(n_words - 1, n_tokens - first).into_iter().map(move |mut rest| {
-                rest.push(first);
-                rest
-            })
-        })
-        .collect()
-}
-
-#[test]
-fn lengths_follow_their_law() {
-    let phi = [0.5, 0.25, 0.6, 0.1, 0.2, 1.3];
-    let model = TopicModel::gamma_poisson(vec![0.7, 1.3], &[0.6, 0.25], &phi).unwrap();
-    let empty = CountMatrix::from_dense(&[vec![0; model.urn().n_words()]]).unwrap();
-    let law = model.lengths(empty.document(0)).unwrap();
-    let lengths: Vec<u64> = (0..=400).collect();
-    let ln_odds = law.ln_odds(&lengths, &()).unwrap();
-    let query = Query { event: Event::Counts, given_length: false };
-    let ln_no_tokens = exact(&model, &empty, query)[0];
-    let ln_lengths: Vec<f64> = ln_odds.iter().map(|x| x + ln_no_tokens).collect();
-    assert!((ln_lengths.iter().map(|x| x.exp()).sum::<f64>() - 1.0).abs() < 1e-12);
-    assert_eq!(law.ln_odds(&[3, 77], &()).unwrap(), [ln_odds[3], ln_odds[77]]);
-    for (n, expected) in (0..).zip(&ln_lengths).take(9) {
-        let documents = CountMatrix::from_dense(&all_documents(3, n)).unwrap();
-        let sum: f64 = exact(&model, &documents, query).iter().map(|x| x.exp()).sum();
-        assert!(close(sum.ln(), *expected), "{n}: {sum}");
-    }
 }
 
 /// A state that would underflow plain doubles comes back: the first half of the document

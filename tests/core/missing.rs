@@ -7,36 +7,14 @@ use polyabayes::allocation::{
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
-use serde_json::Value;
 
 use crate::common::looks::Looks;
-use crate::common::networks::{lists, network, nmf, read, shape, tensor};
+use crate::common::networks::{nmf, shape, tensor};
 
 const BUDGET: f64 = 1e9;
 
-struct Case {
-    name: String,
-    incomplete: Incomplete,
-    total: u64,
-}
-
 fn flat(cells: Vec<Vec<usize>>) -> Vec<u32> {
     cells.into_iter().flatten().map(|i| i as u32).collect()
-}
-
-fn case(value: &Value) -> Case {
-    let network = network(value);
-    let data = tensor(shape(&network), &value["cells"]);
-    let (missing, rate) = (flat(lists(&value["missing"])), value["rate"].as_f64().unwrap());
-    Case {
-        name: value["name"].as_str().unwrap().to_owned(),
-        incomplete: Incomplete::new(&network, &data, &missing, rate, None).unwrap(),
-        total: value["total"].as_u64().unwrap(),
-    }
-}
-
-fn cases() -> Vec<Case> {
-    read("missing.json").iter().map(case).collect()
 }
 
 fn exact(incomplete: &Incomplete, max_total: Option<u64>) -> Completion {
@@ -176,25 +154,6 @@ fn totals_that_are_left_out_have_no_more_than_the_remainder() {
     }
 }
 
-#[test]
-fn missing_cells_that_are_none_are_refused() {
-    let (network, data) = (nmf(&[3, 2], 2, 1.0), one_row());
-    for (missing, what) in [
-        (vec![], "has length 0"),
-        (vec![1], "has length 1"),
-        (vec![3, 0], "is missing outside the axis"),
-        (vec![1, 1, 1, 0], "is missing out of increasing order"),
-        (vec![0, 1], "is missing and has a count"),
-    ] {
-        let error = Incomplete::new(&network, &data, &missing, 1.0, None).unwrap_err();
-        assert!(error.to_string().contains(what), "{error}");
-    }
-    assert!(Incomplete::new(&network, &data, &[1, 0], 0.0, None).is_err());
-    let incomplete = Incomplete::new(&network, &data, &[1, 0], 1.0, None).unwrap();
-    let error = incomplete.enumerate(None, 10.0, &()).unwrap_err();
-    assert!(matches!(error, Error::EnumerationBudget { has_missing: true, .. }), "{error}");
-}
-
 /// Totals that go on for long are refused while few of them are done.
 #[test]
 fn totals_beyond_the_budget_are_foreseen() {
@@ -226,41 +185,10 @@ fn the_budget_bounds_what_is_done_to_foresee_its_end() {
     assert!(looks.0.into_inner() < 2_000);
 }
 
-/// Mean of L̂/L over 2,000 runs, for every total.
-#[test]
-#[ignore = "slow: 2,000 runs on every case"]
-fn estimates_of_all_totals_are_unbiased() {
-    let mut squares = Vec::new();
-    for case in cases() {
-        let total = Some(case.total);
-        let exact = exact(&case.incomplete, total);
-        let found = case.incomplete.filter(&FILTER, total, 2_000, 11, &()).unwrap();
-        for (estimate, exact) in found.ln_joint.iter().zip(&exact.ln_joint) {
-            let ratio = (estimate.ln_value - exact.ln_value).exp();
-            let t = (ratio - 1.0) / (estimate.std_error + 1e-12);
-            assert!(t.abs() < 4.0, "{}: {t}", case.name);
-            squares.push(t * t);
-        }
-    }
-    let mean = squares.iter().sum::<f64>() / squares.len() as f64;
-    assert!(mean < 1.5, "mean square of the deviations {mean}");
-}
-
 fn bounds(network: &Network, data: &CountTensor, missing: &[u32], rate: f64) -> MissingAscent {
     let limits = Limits { max_iter: 500, tolerance: -1.0, n_restarts: 3 };
     let incomplete = Incomplete::new(network, data, missing, rate, None).unwrap();
     incomplete.ascend(Ascent::Variational, limits, 7, &()).unwrap()
-}
-
-#[test]
-fn modes_of_allocations_need_all_cells() {
-    let limits = Limits { max_iter: 5, tolerance: 0.0, n_restarts: 1 };
-    let network = nmf(&[3, 2], 2, 1.0);
-    for ascent in [Ascent::DualEm, Ascent::Icm] {
-        let found = Incomplete::new(&network, &one_row(), &[1, 0], 0.5, None)
-            .and_then(|incomplete| incomplete.ascend(ascent, limits, 1, &()));
-        assert_eq!(found, Err(Error::CellsMissing));
-    }
 }
 
 /// Nothing is lost by taking intensity and tables apart where the prior leaves no doubt of them.

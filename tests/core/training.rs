@@ -1,18 +1,15 @@
-//! Samplers against full enumeration of their posteriors, and the same bits on any threads.
+//! Samplers against full enumeration of their posteriors.
 
 use crate::common;
 use std::collections::HashMap;
 
 use polyabayes::CountMatrix;
 use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
-use polyabayes::regression::Design;
 use polyabayes::training::{
-    Chain, ChainState, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Position,
-    PseudoCounts, Schedule, Tokens, TopicStart, TopicWeights,
+    ChainState, LdaPrior, MemoryTokens, PfaPrior, Position, PseudoCounts, Tokens, TopicWeights,
 };
 
-use crate::covariates::{N_SLOPES, covariates};
-use common::{MemoryChain, drawing, lda, lda_globals, pfa, pfa_globals, uniform};
+use common::{MemoryChain, drawing, lda, lda_globals, pfa, uniform};
 
 /// Three documents, six tokens, three words.
 fn tiny() -> CountMatrix {
@@ -95,7 +92,7 @@ fn lda_visits_assignments_as_often_as_their_posterior_says() {
     let (alpha, beta) = (vec![0.3, 0.8], 0.4);
     let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
     let mut sampler = lda(&counts, prior, 1);
-    check_visits(&mut sampler, |z| {
+    let ln_joint = |z: &[u16]| {
         let (by_document, by_word) = tallies(z);
         let ln_documents: f64 = by_document
             .iter()
@@ -103,7 +100,11 @@ fn lda_visits_assignments_as_often_as_their_posterior_says() {
             .map(|(&n, &alpha)| ln_rising(alpha, n))
             .sum();
         ln_documents + ln_topics(&by_word, beta)
-    });
+    };
+    // θ is integrated out: every document has two tokens.
+    let expected = ln_joint(&sampler.tokens().topics()) - 3.0 * ln_rising(alpha.iter().sum(), 2);
+    assert!((sampler.ln_joint().unwrap() - expected).abs() < 1e-12);
+    check_visits(&mut sampler, ln_joint);
 }
 
 /// Names topics by their first tokens.
@@ -169,15 +170,6 @@ fn lda_with_topic_priors_visits_assignments_as_often_as_their_posterior_says() {
     check_visits(&mut sampler, ln_joint);
 }
 
-#[test]
-fn topic_priors_are_checked() {
-    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false };
-    let globals = || LdaGlobals::new(3, prior.clone(), 1).unwrap();
-    for priors in [vec![0.5; 5], vec![0.5, 0.5, 0.5, 0.5, 0.5, 0.0], vec![f64::NAN; 6]] {
-        assert!(globals().with_topic_priors(priors).is_err());
-    }
-}
-
 fn check_pfa(learn_p: bool, learn_r: bool, seed: u64) {
     let counts = tiny();
     let (beta, (first, second), (shape, rate)) = (0.4, (0.5, 0.5), (1.5, 2.0));
@@ -228,9 +220,6 @@ fn pfa_of_every_prior_visits_assignments_as_often_as_its_posterior_says() {
     check_pfa(false, false, 5);
 }
 
-const PFA_PRIOR: PfaPrior =
-    PfaPrior { topic_word: 0.1, probability: Some((0.2, 0.8)), shape: Some((1.0, 1.0)) };
-
 /// All that a chain has come to.
 pub(crate) type Result = (Vec<f64>, ChainState, Option<Vec<f64>>, Vec<u16>, u64);
 
@@ -238,103 +227,6 @@ pub(crate) fn result(chain: &mut MemoryChain<'_>) -> Result {
     let (mean, state, topics) = (chain.mean().unwrap(), chain.state(), chain.tokens().topics());
     let kept = chain.kept_sum().map(<[f64]>::to_vec);
     (mean, state, kept, topics, chain.ln_joint().unwrap().to_bits())
-}
-
-#[test]
-fn any_number_of_threads_gives_the_same_bits() {
-    let (_, counts) = common::simulated(5, 300, 0.3, 80, 200, 1);
-    let schedule = Schedule { max_iter: 8, burn_in: 4, warm_up: 2, thin: 2, seed: 7 };
-    let start = |alpha: f64, n_topics: usize| {
-        let (n_words, alpha) = (counts.n_words(), vec![alpha; n_topics]);
-        TopicStart { n_words, alpha, beta: 0.1, n_sweeps: 3, n_starts: 2 }
-    };
-    let run = |n_threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        pool.install(|| {
-            let few = LdaPrior { alpha: vec![0.1; 6], beta: 0.05, learned: false };
-            let many = LdaPrior { alpha: vec![0.01; 200], beta: 0.05, learned: true };
-            let by_covariates = LdaPrior { alpha: vec![0.5; 6], beta: 0.1, learned: true };
-            let by_covariates = lda_globals(&counts, by_covariates, 7);
-            let design = Design::new(&covariates(200), 200, N_SLOPES).unwrap();
-            let chains: [(Box<dyn Globals>, TopicStart); 4] = [
-                (Box::new(lda_globals(&counts, few, 7)), start(0.1, 6)),
-                (Box::new(by_covariates.with_covariates(design).unwrap()), start(0.5, 6)),
-                (Box::new(lda_globals(&counts, many, 7)), start(0.01, 200)),
-                (
-                    Box::new(pfa_globals(&counts, PFA_PRIOR, (vec![1.0; 6], vec![0.5; 6]), 7)),
-                    start(1.0, 6),
-                ),
-            ];
-            chains.map(|(globals, start)| {
-                let tokens = MemoryTokens::new(&counts).unwrap();
-                let chain = Chain::new(globals, tokens, schedule, Some(&start), None, &());
-                let mut chain = chain.unwrap();
-                chain.run(u64::MAX, 1, &(), |_, _| ()).unwrap();
-                result(&mut chain)
-            })
-        })
-    };
-    let one = run(1);
-    assert_eq!(one[0].1.n_kept, 2);
-    for n_threads in [2, 8] {
-        assert!(run(n_threads) == one);
-    }
-}
-
-#[test]
-fn a_state_of_other_documents_is_refused() {
-    let counts = tiny();
-    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false };
-    let resumed = |state: &ChainState, kept: Option<Vec<f64>>| {
-        let tokens = MemoryTokens::new(&counts).unwrap();
-        let globals = Box::new(lda_globals(&counts, prior.clone(), 1));
-        Chain::resumed(globals, tokens, drawing(1), state, kept).map(|_| ())
-    };
-    let good = lda(&counts, prior.clone(), 1).state();
-    assert_eq!(resumed(&good, None), Ok(()));
-    let parameters = |parameters: Vec<f64>| ChainState { parameters, ..good.clone() };
-    assert!(resumed(&parameters(vec![0.3, 0.8, 0.4, 1.0]), None).is_err());
-    // Its sum over the words is no double: the topics would be no numbers.
-    assert!(resumed(&parameters(vec![0.3, 0.8, 1e308]), None).is_err());
-    let kept = ChainState { n_kept: 1, ..good.clone() };
-    assert_eq!(resumed(&kept, Some(vec![0.1; 15])), Ok(()));
-    for sum in [None, Some(vec![0.1; 14]), Some(vec![f64::NAN; 15])] {
-        assert!(resumed(&kept, sum).is_err());
-    }
-    let mut tokens = MemoryTokens::new(&counts).unwrap();
-    assert!(tokens.set_topics(&[0; 5], 2).is_err() && tokens.set_topics(&[2; 6], 2).is_err());
-}
-
-#[test]
-fn the_log_joint_is_that_of_the_enumeration() {
-    let counts = tiny();
-    let (alpha, beta) = (vec![0.3, 0.8], 0.4);
-    let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
-    let mut sampler = lda(&counts, prior, 1);
-    sampler.sweep(&()).unwrap();
-    let (by_document, by_word) = tallies(&sampler.tokens().topics());
-    let ln_documents: f64 = by_document
-        .iter()
-        .map(|row| {
-            let drawn = row.iter().zip(&alpha).map(|(&n, &alpha)| ln_rising(alpha, n));
-            drawn.sum::<f64>() - ln_rising(1.1, 2)
-        })
-        .sum();
-    assert!((sampler.ln_joint().unwrap() - ln_documents - ln_topics(&by_word, beta)).abs() < 1e-12);
-}
-
-#[test]
-fn a_tiny_topic_prior_leaves_topics_that_sum_to_one() {
-    let counts = CountMatrix::from_dense(&vec![vec![4, 3, 2, 1, 0, 0, 0, 0]; 5]).unwrap();
-    let prior = LdaPrior { alpha: vec![0.5; 10], beta: 1e-5, learned: false };
-    let mut sampler = lda(&counts, prior, 1);
-    for _ in 0..200 {
-        sampler.sweep(&()).unwrap();
-        for topic in 0..10 {
-            let sum: f64 = sampler.weights().iter().skip(topic).step_by(10).sum();
-            assert!((sum - 1.0).abs() < 1e-9, "{sum}");
-        }
-    }
 }
 
 /// Sweeps over all topics keep counts of documents; sweeps over lists of topics in between change them.

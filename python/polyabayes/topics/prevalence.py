@@ -69,7 +69,7 @@ class TopicPrevalence(Result):
     >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)
     >>> found = pb.topics.prevalence(lda.fit(corpus), at={"year": [0, 1]})
     >>> found.to_frame().columns.tolist()
-    ['row', 'topic', 'mean', 'lower', 'upper']
+    ['row', 'year', 'topic', 'mean', 'lower', 'upper']
     """
 
     draws: NDArray[np.float64]
@@ -135,7 +135,9 @@ class TopicPrevalence(Result):
         mean, rows = self.mean, {"row": np.array(self.rows, object)}
         found = topic_columns(rows, {"mean": mean, **ends}, self.topics)
         if self.event != "difference":
-            return found
+            at: Any = {} if self.at is None else self.at
+            own = {name: np.repeat(at[name].to_numpy(), mean.shape[1]) for name in at}
+            return {"row": found.pop("row"), **own, **found}
         if self.words is not None:
             found["words"] = np.tile(np.array(self.words, object), len(mean))
         # Topics of each contrast, the largest difference first.

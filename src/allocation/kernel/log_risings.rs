@@ -165,34 +165,3 @@ impl SplitLaw for PoweredSplitLaw<'_> {
 pub(crate) fn ln_urn_rising(x: f64, n: u64) -> f64 {
     if x.is_finite() { ln_rising(x, n) - n as f64 * x.ln() } else { 0.0 }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::allocation::model::examples::{MIXTURE, table_under};
-    use crate::rng::LANES;
-
-    /// Weights of neighbours, from tables and beyond them, are those of single divisions.
-    #[test]
-    fn divisions_side_by_side_are_those_one_by_one() {
-        let cells: (&[i64], &[i64]) = (&[0, 0, 1, 1], &[60_000, 1]);
-        let problem = table_under((&[2, 2, 2], MIXTURE), &[], 1.0, cells);
-        let (others, betas) = ([[30; LANES], [7_000; LANES]], [0.3; LANES]);
-        let pair = LanePair { states: [0, 1], lane: 3 };
-        for is_shared in [false, true] {
-            let risings = LogRisings::new(&problem, ReferenceUrns { kappa: 0.2, is_shared });
-            let n_table = risings.ln_states.len();
-            let others = if is_shared { &others[..] } else { &[] };
-            let law = PoweredSplitLaw { risings: &risings, betas: &betas, others };
-            for n_tokens in [40, n_table - 10, n_table + 100] {
-                let (first, mut ln_laws) = (12, [0.0; 20]);
-                law.place(pair, first, n_tokens, &mut ln_laws);
-                let one = |n: usize| law.placed(pair, [n as i32, (n_tokens - n) as i32], 0.0);
-                for (n, ln_law) in ln_laws.iter().enumerate() {
-                    let (found, wanted) = (ln_law - ln_laws[0], one(first + n) - one(first));
-                    assert!((found - wanted).abs() < 1e-9, "{n_tokens}, {n}: {found} {wanted}");
-                }
-            }
-        }
-    }
-}

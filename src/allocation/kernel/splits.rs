@@ -257,104 +257,9 @@ fn divide(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::kernel::chains::StateChains;
     use crate::allocation::kernel::counts::CountWeights;
-    use crate::allocation::kernel::law::ln_law;
-    use crate::allocation::kernel::log_risings::{LogRisings, PoweredSplitLaw};
-    use crate::allocation::kernel::urns::ReferenceUrns;
     use crate::allocation::model::examples::{MIXTURE, table_under};
-    use crate::allocation::model::problem::Problem;
-    use crate::math::{LogSum, ln_factorial, ln_rising, mean_and_error};
     use crate::rng::{Key, Purpose, Stream as _};
-
-    /// Cells (0, 0), (0, 2) and (1, 1) under a network whose nodes `0` and `1` are visible.
-    fn problem(
-        sizes: &[usize],
-        parents: &[&[usize]],
-        ties: &[Vec<usize>],
-        counts: [i64; 3],
-    ) -> Problem {
-        table_under((sizes, parents), ties, 1.0, (&[0, 0, 0, 2, 1, 1], &counts))
-    }
-
-    /// All ways to put tokens into `n_states` piles.
-    fn all_splits(n_tokens: i32, n_states: usize) -> Vec<Vec<i32>> {
-        if n_states == 1 {
-            return vec![vec![n_tokens]];
-        }
-        let with_first = |first: i32| {
-            let rest = all_splits(n_tokens - first, n_states - 1);
-            rest.into_iter().map(move |rest| [&[first], &rest[..]].concat())
-        };
-        (0..=n_tokens).flat_map(with_first).collect()
-    }
-
-    /// Posterior mean of Σ counts² over all marginal counts.
-    fn mean_by_enumeration(problem: &Problem, target: CountWeights<'_>) -> f64 {
-        let clique = &problem.plan.cliques[0];
-        let mut allocations: Vec<(Vec<i32>, f64)> = vec![(vec![0; problem.n_rows], 0.0)];
-        for (cell, &count) in (0..).zip(&problem.counts) {
-            let all = all_splits(count as i32, clique.n_states);
-            let with = |(rows, ln_ways): &(Vec<i32>, f64), by_state: &Vec<i32>| {
-                let (mut rows, mut ln_ways) = (rows.clone(), *ln_ways);
-                for (state, &n) in by_state.iter().enumerate() {
-                    for factor in 0..clique.factors.len() {
-                        rows[clique.row(factor, state, problem.bases(cell))] += n;
-                    }
-                    ln_ways -= ln_factorial(n as u64);
-                }
-                (rows, ln_ways)
-            };
-            let before = std::mem::take(&mut allocations);
-            allocations = before
-                .iter()
-                .flat_map(|old| all.iter().map(move |by_state| with(old, by_state)))
-                .collect();
-        }
-        let (mut total, mut weighted) = (LogSum::default(), LogSum::default());
-        for (rows, ln_ways) in &allocations {
-            let counts: Vec<Counts> = rows.iter().map(|&n| [n; LANES]).collect();
-            let ln_weight = ln_law(problem, target, &counts)[0] + ln_ways;
-            let squares: i32 = rows.iter().map(|n| n * n).sum();
-            total.push(ln_weight);
-            weighted.push(ln_weight + f64::from(squares).ln());
-        }
-        (weighted.ln_mean() - total.ln_mean()).exp()
-    }
-
-    /// A mixture; a core of two hidden nodes, whose states share rows; two axes with one table.
-    fn problems(counts: [i64; 3]) -> [Problem; 3] {
-        [
-            problem(&[3, 3, 3], &[&[2], &[2], &[]], &[], counts),
-            problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[], counts),
-            problem(&[3, 3, 2], &[&[2], &[2], &[]], &[vec![0, 1]], counts),
-        ]
-    }
-
-    #[test]
-    fn sweeps_visit_allocations_with_their_probabilities() {
-        const N: usize = 4_000;
-        for (index, problem) in problems([33, 2, 1]).iter().enumerate() {
-            let alphas = problem.alphas();
-            let target = CountWeights { base: &alphas, unit: 1.0 };
-            let exact = mean_by_enumeration(problem, target);
-            let mut rng = Key::new(index as u64, Purpose::Score).rng();
-            let mut chains = StateChains::uniform(problem, &mut rng, &()).unwrap();
-            assert_eq!(chains.heavy, [0]);
-            let mut means = [0.0; LANES];
-            for sweep in 0..N + 100 {
-                chains.sweep(target, &()).unwrap();
-                for row in chains.rows().iter().filter(|_| sweep >= 100) {
-                    for lane in 0..LANES {
-                        means[lane] += f64::from(row[lane] * row[lane]) / N as f64;
-                    }
-                }
-            }
-            let (mean, error) = mean_and_error(&means);
-            assert!((mean - exact).abs() < 4.0 * error, "{index}: {mean} {exact} {error}");
-            assert!(error < 0.01 * exact, "{index}: {error} of {exact}");
-        }
-    }
 
     /// The tokens of a cell are all in one or all in the other of two states that hold many others:
     /// between them lie weights of e^-2000.
@@ -362,7 +267,8 @@ mod tests {
     fn tokens_move_together_across_weights_below_the_smallest_number() {
         const M: i32 = 3_000;
         const N: usize = 100;
-        let [problem, ..] = problems([i64::from(M), 1, 1]);
+        let cells: (&[i64], &[i64]) = (&[0, 0, 0, 2, 1, 1], &[i64::from(M), 1, 1]);
+        let problem = table_under((&[3, 3, 3], MIXTURE), &[], 1.0, cells);
         let (clique, bases) = (&problem.plan.cliques[0], problem.bases(0));
         let mut base = problem.alphas();
         for laid in problem.margins.iter().filter(|laid| laid.margin.exponent < 0) {
@@ -390,61 +296,5 @@ mod tests {
         }
         let n = (N * LANES) as f64;
         assert!((n_moved as f64 / n - 0.5).abs() < 4.0 * 0.5 / n.sqrt(), "{n_moved}");
-    }
-
-    /// Mean of n² / m² over the divisions of a cell's tokens between its two states.
-    #[test]
-    fn very_many_tokens_divide_with_the_probabilities_of_the_law() {
-        const M: i32 = 2 * MAX_WEIGHED;
-        const N: usize = 3_000;
-        let cell: (&[i64], _) = (&[0, 0], &[i64::from(M)][..]);
-        let problem = table_under((&[2, 2, 2], MIXTURE), &[], 0.9, cell);
-        let (clique, bases, alphas) =
-            (&problem.plan.cliques[0], problem.bases(0), problem.alphas());
-        let target = CountWeights { base: &alphas, unit: 1.0 };
-        let factor_rows =
-            |state| (0..clique.factors.len()).map(move |factor| clique.row(factor, state, bases));
-        let ln_state = |state: usize, n: i32| {
-            let factors = clique.factors.iter().zip(factor_rows(state));
-            let ln_rows = factors
-                .map(|(factor, row)| f64::from(factor.exponent) * ln_rising(alphas[row], n as u64));
-            ln_rows.sum::<f64>() - ln_factorial(n as u64)
-        };
-        let (mut all, mut squares) = (LogSum::default(), LogSum::default());
-        for n in 1..=M {
-            let ln_weight = ln_state(0, n) + ln_state(1, M - n);
-            all.push(ln_weight);
-            squares.push(ln_weight + 2.0 * (f64::from(n) / f64::from(M)).ln());
-        }
-        all.push(ln_state(0, 0) + ln_state(1, M));
-        let exact = (squares.ln_sum() - all.ln_sum()).exp();
-
-        for (kappa, order) in [(None, SweepOrder::Forward), (Some(2.0), SweepOrder::Backward)] {
-            let mut rows = vec![[0; LANES]; problem.n_rows];
-            let mut by_state = [[M; LANES], [0; LANES]];
-            factor_rows(0).for_each(|row| rows[row] = by_state[0]);
-            let (mut splits, mut uniforms) =
-                (Splits::default(), Key::new(2, Purpose::Score).rng().lanes());
-            let risings =
-                kappa.map(|kappa| LogRisings::new(&problem, ReferenceUrns::per_cell(kappa)));
-            let mut means = [0.0; LANES];
-            for _ in 0..N {
-                let mut cell = Cell { clique, bases, by_state: &mut by_state, rows: &mut rows };
-                let drawn = match &risings {
-                    None => splits.draw(&mut cell, 0, order, &target, &mut uniforms, &()),
-                    Some(risings) => {
-                        let law = PoweredSplitLaw { risings, betas: &[1.0; LANES], others: &[] };
-                        splits.draw(&mut cell, 0, order, &law, &mut uniforms, &())
-                    }
-                };
-                drawn.unwrap();
-                for (mean, &n) in means.iter_mut().zip(&by_state[0]) {
-                    *mean += (f64::from(n) / f64::from(M)).powi(2) / N as f64;
-                }
-            }
-            let (mean, error) = mean_and_error(&means);
-            assert!((mean - exact).abs() < 4.0 * error, "{kappa:?}: {mean} {exact} {error}");
-            assert!(error < 0.02 * exact, "{kappa:?}: {error} of {exact}");
-        }
     }
 }

@@ -136,7 +136,6 @@ fn weigh_neighbours<D: SplitLaw>(tokens: &PairTokens<'_, D>, first: i32, ln_weig
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::{LogSum, ln_binomial, ln_rising};
     use crate::rng::{Key, Purpose};
     use rand::RngExt as _;
 
@@ -148,46 +147,6 @@ mod tests {
         fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
             for (n, ln_weight) in (first..).zip(ln_weights) {
                 *ln_weight = self(n) + 3.0;
-            }
-        }
-    }
-
-    /// Tokens that shun a division in halves, with other states that hold more of one than of the
-    /// other.
-    fn ln_weight(n: i32, n_tokens: i32) -> f64 {
-        let others = f64::from(n_tokens - n);
-        ln_binomial(f64::from(n_tokens), others)
-            + 1.2 * (ln_rising(0.3, n as u64) + ln_rising(0.31, others as u64))
-    }
-
-    #[test]
-    fn draws_have_the_probabilities_of_the_law_in_both_orders() {
-        const N_DRAWS: usize = 400_000;
-        for (n_tokens, order) in
-            [(150, SweepOrder::Forward), (137, SweepOrder::Backward), (1, SweepOrder::Forward)]
-        {
-            let mut all = LogSum::default();
-            (0..=n_tokens).for_each(|n| all.push(ln_weight(n, n_tokens)));
-            let ln_total = all.ln_sum();
-            let mut rng = Key::new(7, Purpose::Score).rng();
-            let (mut now, mut n_drawn) = (n_tokens / 2, vec![0.0; n_tokens as usize + 1]);
-            let mut buffer = Vec::new();
-            for _ in 0..N_DRAWS {
-                let weights = |n| ln_weight(n, n_tokens);
-                let mut strides =
-                    StrideMoves { n_tokens, stride: 13, weights, buffer: &mut buffer };
-                now = strides.redraw(now, order, std::array::from_fn(|_| rng.random()));
-                n_drawn[now as usize] += 1.0;
-            }
-            for (n, drawn) in (0..).zip(n_drawn) {
-                let expected = (ln_weight(n, n_tokens) - ln_total).exp();
-                // Successive draws are nearly independent.
-                let error = (2.0 * expected / N_DRAWS as f64).sqrt();
-                let share = drawn / N_DRAWS as f64;
-                assert!(
-                    (share - expected).abs() < 4.5 * error,
-                    "{n} of {n_tokens}: {share} {expected}"
-                );
             }
         }
     }
@@ -214,41 +173,5 @@ mod tests {
         let error = 0.5 / (n_crossed as f64).sqrt();
         let share = n_upper as f64 / N_DRAWS as f64;
         assert!((share - 0.5).abs() < 4.0 * error, "{share} {error}");
-    }
-
-    #[test]
-    fn a_backward_draw_is_the_reversal_of_a_forward_draw() {
-        const N: i32 = 12;
-        const N_DRAWS: usize = 200_000;
-        let law: Vec<f64> = (0..=N).map(|n| (1.5 * f64::from(n)).cos().exp()).collect();
-        let mut buffer = Vec::new();
-        let mut rng = Key::new(8, Purpose::Score).rng();
-        let mut shares = |from: i32, order| {
-            let mut n_drawn = [0.0; N as usize + 1];
-            for _ in 0..N_DRAWS {
-                let weights = |n: i32| law[n as usize].ln();
-                let mut strides =
-                    StrideMoves { n_tokens: N, stride: 4, weights, buffer: &mut buffer };
-                let to = strides.redraw(from, order, std::array::from_fn(|_| rng.random()));
-                n_drawn[to as usize] += 1.0 / N_DRAWS as f64;
-            }
-            n_drawn
-        };
-        let forward: Vec<_> = (0..=N).map(|from| shares(from, SweepOrder::Forward)).collect();
-        let backward: Vec<_> = (0..=N).map(|from| shares(from, SweepOrder::Backward)).collect();
-        let mut largest_asymmetry = 0.0_f64;
-        for one in 0..=N as usize {
-            for other in 0..=N as usize {
-                let there = law[one] * forward[one][other];
-                let back = law[other] * backward[other][one];
-                let same_order = law[other] * forward[other][one];
-                let error = (law[one] * there + law[other] * back + 1e-6) / N_DRAWS as f64;
-                assert!((there - back).abs() < 5.0 * error.sqrt(), "{one} {other}: {there} {back}");
-                largest_asymmetry =
-                    largest_asymmetry.max((there - same_order).abs() / error.sqrt());
-            }
-        }
-        // Two draws in the same order are not each other's reversal.
-        assert!(largest_asymmetry > 20.0, "{largest_asymmetry}");
     }
 }

@@ -241,23 +241,7 @@ fn add_spread(spread: &mut [f64], g: &[f64], count: f64) {
 mod tests {
     use super::*;
     use crate::counts::CountMatrix;
-    use crate::math::mean_and_error;
     use crate::urn::Urn;
-
-    #[test]
-    fn many_tokens_of_a_word_are_drawn_at_once_and_unbiased() {
-        let (a, q) = (vec![0.3, 0.8, 0.5], vec![0.5, 0.1, 0.4, 0.3, 0.6, 0.0]);
-        let counts = CountMatrix::from_dense(&[vec![3 * i64::from(AT_ONCE), 5]]).unwrap();
-        let urn = LocalUrn::new(&Urn::new(a, q).unwrap(), counts.document(0)).unwrap();
-        let exact = crate::document::exact::ExactPlan::new(&urn).run(&urn, &()).unwrap();
-        let mut rng = crate::rng::Key::new(1, crate::rng::Purpose::Score).rng();
-        let runs = Runs { n: 40, sizes: &[2_000] };
-        let mean_field = MeanField { order: UpdateRule::Second, n_iterations: 20 };
-        let ln_values = replicates(&urn, mean_field, runs, &mut rng, &()).unwrap().ln_values;
-        let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
-        let (mean, error) = mean_and_error(&weights);
-        assert!((mean - 1.0).abs() < 4.0 * error && error < 0.05, "{mean} +- {error}");
-    }
 
     #[test]
     fn is_a_fixed_point_of_its_rule() {

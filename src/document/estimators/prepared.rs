@@ -1,12 +1,12 @@
 //! A sampler, and what it finds out about a document before the draws that count.
 
 use super::annealed;
+use super::annealed::rare::{RareTopics, Rarity};
+use super::annealed::urn_path::{Start, UrnPath};
 use super::fitted::{self, DirichletMixture};
-use super::rare::{RareTopics, Rarity};
 use super::runs::{Replicates, Runs};
 use super::sampler::Sampler;
 use super::table::{self, Estimator};
-use super::urn_path::{Start, UrnPath};
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
 use crate::control::Observer;
 use crate::error::{Error, Result};

@@ -1,10 +1,10 @@
 //! The samplers by name: their costs, and the estimates that each makes.
 
+use super::annealed::urn_path::Start;
 use super::l2r::Conditionals;
 use super::left_to_right::Form;
 use super::mean_field::{AT_ONCE, MeanField};
 use super::smc;
-use super::urn_path::Start;
 use crate::urn::Extent;
 
 /// Estimators that draw, and whose error comes from replicates.

@@ -188,34 +188,8 @@ fn check_sum(weights: &[f64], document: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Event, Moments, Query, score, transform};
 
     const ROWS: [f64; 6] = [0.5, 0.25, 0.25, 0.0, 0.5, 0.5];
-
-    fn settings() -> Settings {
-        Settings::new(Query { event: Event::Sequence, given_length: true })
-    }
-
-    fn values(model: &FiniteMixture, documents: &CountMatrix) -> Vec<f64> {
-        let scores = score(model, documents, &settings(), 0, &()).unwrap();
-        scores.into_iter().map(|score| score.unwrap().estimate.ln_value).collect()
-    }
-
-    #[test]
-    fn values_are_sums_over_components() {
-        let documents =
-            CountMatrix::from_dense(&[vec![1, 1, 0], vec![0, 2, 1], vec![0; 3]]).unwrap();
-        let multinomials =
-            FiniteMixture::new(Component::Multinomial, &[3.0, 1.0], &ROWS, &[]).unwrap();
-        let found = values(&multinomials, &documents);
-        let expected = [0.75 * 0.125, 0.75 / 64.0 + 0.25 / 8.0, 1.0];
-        assert!(found.iter().zip(expected).all(|(x, p): (_, f64)| (x - p.ln()).abs() < 1e-14));
-        let own = documents.with_priors(vec![0.0, 1.0, 1.0, 0.0, 1.0, 1.0]).unwrap();
-        let found = values(&multinomials, &own);
-        assert!(found[0] == f64::NEG_INFINITY && (found[1] + 64_f64.ln()).abs() < 1e-14);
-        let posterior = transform(&multinomials, &own, Moments::All, 0, 0, &()).unwrap();
-        assert_eq!(posterior[..8], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
-    }
 
     #[test]
     fn what_is_no_mixture_is_refused() {

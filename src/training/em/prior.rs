@@ -148,34 +148,3 @@ impl Objective {
         alpha.iter().zip(&self.first).map(next).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn is_where_the_bound_is_flat() {
-        let rows = [[3, 1, 0], [0, 4, 0], [2, 2, 0], [5, 0, 0], [1, 0, 0], [0, 0, 0]];
-        let counts = CountMatrix::from_dense(&rows.map(|row| row.to_vec())).unwrap();
-        let doc_topic: Vec<f32> = rows.iter().flatten().map(|&n| n as f32).collect();
-        let mut alpha = vec![20.0, 0.01, 1.0];
-        let mut before = Objective::at(&alpha, &counts, &doc_topic).value;
-        for _ in 0..30 {
-            learn(&mut alpha, &counts, &doc_topic);
-            let value = Objective::at(&alpha, &counts, &doc_topic).value;
-            assert!(value >= before, "{value} {before}");
-            before = value;
-        }
-        let end = Objective::at(&alpha, &counts, &doc_topic);
-        for k in 0..2 {
-            assert!((end.first[k] - end.length_first).abs() < 1e-3, "{alpha:?}");
-        }
-        assert!(alpha[2] <= LEAST_PRIOR);
-        let value = |alpha: &[f64]| Objective::at(alpha, &counts, &doc_topic).value;
-        let step = 1e-5;
-        let slope = (value(&[alpha[0] + step, alpha[1], LEAST_PRIOR])
-            - value(&[alpha[0] - step, alpha[1], LEAST_PRIOR]))
-            / (2.0 * step);
-        assert!(slope.abs() < 1e-3, "{slope}");
-    }
-}

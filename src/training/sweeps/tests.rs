@@ -8,14 +8,6 @@ use super::tallies::{BATCH, Batch, Tallies, Word};
 const N_TOPICS: usize = 21;
 const ONES: [f64; N_TOPICS] = [1.0; N_TOPICS];
 
-/// Two documents, of which the first is the one to look at.
-fn filled<T: Tallies>(mut tallies: T) -> T {
-    let documents: Vec<u32> = [0, 1].repeat(30);
-    let topics: Vec<u16> = (0..30).flat_map(|i| [i * i % 11, i % 21]).collect();
-    tallies.fill(&[30, 30], &documents, &topics);
-    tallies
-}
-
 /// Draws a token of the first document after it has been removed.
 fn draw(tallies: &mut impl Tallies, word: &Word<'_>, first: usize, topic: &mut u16, u: f64) {
     let mut topics = [*topic];
@@ -32,73 +24,6 @@ fn counts(tallies: &impl Tallies, document: usize) -> Vec<u32> {
     let mut counts = vec![0; N_TOPICS];
     tallies.counts(document).for_each(|(topic, n)| counts[topic] += n);
     counts
-}
-
-/// Topics drawn for all numbers of a fine grid fill shares that are those of the weights.
-fn check_shares<T: Tallies>(new: impl Fn() -> T) {
-    const GRID: u32 = 20_000;
-    const OLD: usize = 4;
-    let a: Vec<f64> = (0..N_TOPICS).map(|k| 0.02 * (k + 1) as f64).collect();
-    let weights: Vec<f64> = (0..N_TOPICS).map(|k| (k * 7 % 5) as f64 * 0.1).collect();
-    let scale: Vec<f64> = (0..N_TOPICS).map(|k| 1.0 / (k + 1) as f64).collect();
-    let word = Word { a: &a, weights: &weights, scale: &scale };
-    let mut rest = counts(&filled(new()), 0);
-    rest[OLD] -= 1;
-    let shares: Vec<f64> = (0..N_TOPICS).map(|k| (a[k] + f64::from(rest[k])) * word.q(k)).collect();
-    let total: f64 = shares.iter().sum();
-    let mut drawn = [0; N_TOPICS];
-    for i in 0..GRID {
-        let mut tallies = filled(new());
-        let mut topic = OLD as u16;
-        draw(&mut tallies, &word, 2 * 2, &mut topic, (f64::from(i) + 0.5) / f64::from(GRID));
-        let mut expected = rest.clone();
-        expected[usize::from(topic)] += 1;
-        assert_eq!(counts(&tallies, 0), expected);
-        drawn[usize::from(topic)] += 1;
-    }
-    for (k, (&n, share)) in drawn.iter().zip(&shares).enumerate() {
-        let expected = f64::from(GRID) * share / total;
-        // A topic has one share in the document and one in the pseudo-counts.
-        assert!((f64::from(n) - expected).abs() <= 2.0, "{k}: {n} {expected}");
-        assert!(*share > 0.0 || n == 0);
-    }
-}
-
-#[test]
-fn draws_have_the_shares_of_their_weights() {
-    check_shares(|| Dense::new(N_TOPICS));
-    check_shares(|| Sparse::new(N_TOPICS));
-}
-
-/// Two tokens drawn side by side, and one after the other.
-fn check_batch<T: Tallies>(new: impl Fn() -> T) {
-    let word = Word { a: &[0.3; N_TOPICS], weights: &[0.2; N_TOPICS], scale: &ONES };
-    let (mut together, mut one_by_one) = (filled(new()), filled(new()));
-    // The third tokens of both documents.
-    let (mut both, mut first, mut second) = ([4, 2], [4], [2]);
-    let mut uniforms = [0.0; BATCH];
-    uniforms[..2].copy_from_slice(&[0.3, 0.8]);
-    together.take_up(&word);
-    let tokens = Batch { first: 4, documents: &[0, 1] };
-    together.remove(tokens, &both);
-    together.draw(&word, tokens, &mut both, &Cells::default(), &uniforms);
-    one_by_one.take_up(&word);
-    for (document, topic, u) in [(0, &mut first, 0.3), (1, &mut second, 0.8)] {
-        uniforms[0] = u;
-        let token = Batch { first: 4 + document as usize, documents: &[document] };
-        one_by_one.remove(token, topic);
-        one_by_one.draw(&word, token, topic, &Cells::default(), &uniforms);
-    }
-    assert_eq!(both, [first[0], second[0]]);
-    for document in 0..2 {
-        assert_eq!(counts(&together, document), counts(&one_by_one, document));
-    }
-}
-
-#[test]
-fn a_batch_is_the_same_as_its_tokens_one_by_one() {
-    check_batch(|| Dense::new(N_TOPICS));
-    check_batch(|| Sparse::new(N_TOPICS));
 }
 
 /// A token goes to the only topic that has any weight, and stays where none has.

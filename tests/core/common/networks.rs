@@ -1,4 +1,4 @@
-//! Networks and tensors of the vectors (see `tests/vectors/networks.py` for what the keys mean).
+//! Networks and tensors of the vectors (see `tests/vectors/README.md` for what the keys mean).
 
 use polyabayes::allocation::{Network, Prior};
 use polyabayes::counts::CountTensor;

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 import polyabayes as pb
-from helpers.networks import problem
+from helpers.networks import ln_enumerated_case, problem
 from polyabayes import AllocationModel, CountTensor, Evidence
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
@@ -25,6 +25,7 @@ def test_exact_evidence_is_that_of_rational_arithmetic(case):
     given = model.log_evidence(tensor, "exact", given_total=True)
     assert given.value == pytest.approx(case["log_probability_given_total"], abs=1e-10)
     assert evidence.value == given.value + evidence.log_probability_of_total
+    assert given.value == pytest.approx(ln_enumerated_case(case), abs=1e-10)
 
 
 def test_best_bounds_of_the_toy_matrices(shared_vectors):

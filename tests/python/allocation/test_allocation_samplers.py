@@ -39,26 +39,26 @@ def test_probabilities_of_all_tensors_sum_to_one(name):
     assert np.exp(values).sum() == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in READY if name != "complete"])
-def test_particles_agree_with_exact_values(name):
+def within_errors(name, method, **options):
+    """An evidence that is within four of its errors of the exact value."""
     model, shape = READY[name]
     counts = np.random.default_rng(1).poisson(8 / math.prod(shape), shape)
     exact = model.log_evidence(counts, "exact")
-    sizes = {"n_replicates": 64, "n_particles": 256}
-    found = model.log_evidence(counts, "smc", random_state=0, **sizes)
+    found = model.log_evidence(counts, method, random_state=0, **options)
     assert abs(found.value - exact.value) < 4 * found.std_error
     assert 0 < found.std_error < 0.1
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in READY if name != "complete"])
+def test_particles_agree_with_exact_values(name):
+    found = within_errors(name, "smc", n_replicates=64, n_particles=256)
     assert (found.method, found.n_replicates, found.is_unbiased) == ("smc", 64, True)
 
 
 @pytest.mark.parametrize("name", [name for name in READY if name != "complete"])
 def test_tempering_agrees_with_exact_values(name):
-    model, shape = READY[name]
-    counts = np.random.default_rng(1).poisson(8 / math.prod(shape), shape)
-    exact = model.log_evidence(counts, "exact")
-    found = model.log_evidence(counts, "tempered", n_samples=512, random_state=0)
-    assert abs(found.value - exact.value) < 4 * found.std_error
-    assert 0 < found.std_error < 0.1
+    found = within_errors(name, "tempered", n_samples=512)
     assert (found.method, found.n_replicates, found.is_unbiased) == ("tempered", 4, False)
     assert found.converged
     assert found.round_trips > 10
@@ -142,14 +142,6 @@ def test_without_a_round_trip_tempering_has_not_converged():
 MANY = [f"n{axis}" for axis in range(14)]
 TINY = AllocationModel.cp(MANY, 2, concentration=1e-20, rate=1.0)
 FEW = CountTensor.from_coo(np.eye(14, dtype=int)[:3], [1, 2, 1], MANY, [2] * 14)
-
-
-def test_tempering_finds_the_evidence_of_a_few_heavy_cells():
-    counts, model = [[500, 3], [100, 200]], AllocationModel.nmf(3)
-    exact = model.log_evidence(counts, "smc", n_particles=20_000, n_sweeps=0, random_state=0)
-    assert exact.std_error < 0.01
-    found = model.log_evidence(counts, "tempered", random_state=0)
-    assert abs(found.value - exact.value) < 4 * found.std_error < 2
 
 
 @pytest.mark.parametrize("name", READY)
@@ -281,13 +273,8 @@ def test_options_of_smc_leave_it_unbiased(options):
     assert abs(found.value - exact) < 4 * found.std_error < 0.3
 
 
-def test_order_of_tokens_and_elimination_matter_to_smc_alone():
+def test_the_order_of_tokens_matters_to_smc():
     model = AllocationModel.pachinko([2, 3])
-    values = {
-        order: model.log_evidence(DEEP, "exact", elimination_order=order).value
-        for order in (None, ("super", "topic"), ("topic", "super"))
-    }
-    assert np.ptp(list(values.values())) < 1e-12
     one, other = (
         model.log_evidence(DEEP, "smc", order=order, random_state=0).value
         for order in ([0, 1, 2, 3], [3, 2, 1, 0])

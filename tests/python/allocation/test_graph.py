@@ -1,6 +1,5 @@
 import sys
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -105,14 +104,3 @@ def test_any_text_is_a_graph_or_one_clear_refusal(text):
     except PolyabayesError:
         return
     assert set(model.graph.nodes) <= {"a", "b", "ab", "ba"} | set(text.split())
-
-
-@given(st.integers(0, 2**31), st.sampled_from([(2, 3), (3, 2), (1, 4)]))
-def test_order_of_rows_and_columns_does_not_change_the_evidence(seed, shape):
-    rng = np.random.default_rng(seed)
-    counts = rng.poisson(0.7, shape)
-    model = AllocationModel.nmf(2)
-    permuted = counts[rng.permutation(shape[0])][:, rng.permutation(shape[1])]
-    if counts.sum():
-        values = [model.log_evidence(data, "exact").value for data in (counts, permuted)]
-        assert values[0] == pytest.approx(values[1], abs=1e-10)

@@ -36,18 +36,28 @@ def cells(entries, axes, shape):
     return CountTensor.from_coo(coordinates, [count for _, count in entries], axes, shape)
 
 
+def ln_enumerated_case(case, more=()):
+    """The same of a case of the vectors, with tokens in further cells."""
+    model, tensor = problem(case)
+    cells = [place for place, count in case["cells"] for _ in range(count)]
+    rows = [dict(zip(tensor.axes, place, strict=True)) for place in [*cells, *more]]
+    return ln_enumerated(model, model.sizes, rows)
+
+
 def ln_enumerated(model, sizes, rows):
     """ln of the probability of the counts of rows, given the total and which values are None.
 
     A row maps nodes to values. Every value that it does not give is summed out, token after token,
     by the urns of the tables; paths with equal counts are merged. The prior is a over the cells of
-    each table, times the number of tied nodes for ``"bdeu-tokens"``, and 1 for ``"flat"``.
+    each table, times the number of tied nodes for ``"bdeu-tokens"``, 1 for ``"flat"``, or as given.
     """
     table_of = {node: tie[0] for tie in model.tied for node in tie}
     table_of = {node: table_of.get(node, node) for node in sizes}
     n_tied = Counter(table_of.values())
 
     def alpha(node):
+        if isinstance(model.prior, dict):
+            return model.prior[node]
         if model.prior == "flat":
             return 1.0
         cells = math.prod(sizes[name] for name in model.graph.family(node))

@@ -1,5 +1,7 @@
 """Counts and models of a few words, for all that scores them."""
 
+from collections import Counter
+
 import numpy as np
 
 import polyabayes as pb
@@ -27,3 +29,20 @@ def lda(prior=0.5, topics=TOPICS, **options):
 
 def gamma_poisson(shape=(0.7, 1.3), probability=(0.6, 0.25), topics=TOPICS, **options):
     return known_pfa(shape, probability, topics, **options)
+
+
+def ln_urn_sum(counts, a, q):
+    """ln of the sum over the topics of all tokens, of which equal numbers by topic are merged."""
+    sums = {(0,) * len(a): 1.0}
+    for word in np.repeat(np.arange(len(counts)), counts):
+        longer = Counter()
+        for n, value in sums.items():
+            for k, n_k in enumerate(n):
+                longer[(*n[:k], n_k + 1, *n[k + 1 :])] += value * (a[k] + n_k) * q[k][word]
+        sums = longer
+    return np.log(sum(sums.values()))
+
+
+def ln_lda(counts, prior, topics):
+    """ln p(ordered tokens | their number)."""
+    return ln_urn_sum(counts, prior, topics) - np.log(sum(prior) + np.arange(sum(counts))).sum()

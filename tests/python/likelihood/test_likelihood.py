@@ -1,5 +1,4 @@
 import contextlib
-import importlib.util
 import json
 import sys
 import warnings
@@ -13,7 +12,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
 from helpers.interruption import interrupted_when_done
-from helpers.small_models import COUNTS, TOPICS, gamma_poisson, lda
+from helpers.small_models import COUNTS, TOPICS, gamma_poisson, lda, ln_lda, ln_urn_sum
 from polyabayes import exceptions as errors
 from polyabayes.likelihood import scoring
 from polyabayes.likelihood.methods import METHODS
@@ -45,34 +44,42 @@ def dense():
     return corpus, model, pb.log_likelihood(model, corpus, "exact", budget=1e10)
 
 
+def by_definition(case):
+    """Values of all events by the sum over the topics of all tokens."""
+    counts = np.array(case["counts"])
+    n, phi = counts.sum(), np.array(case["topic_word"])
+    orders = gammaln(n + 1) - gammaln(counts + 1).sum()
+    if case["model"] == "lda":
+        sequence = ln_lda(counts, case["doc_topic_prior"], phi)
+        return {"log_sequence": sequence, "log_counts": sequence + orders}
+    shape, p = np.array(case["shape"]), np.array(case["probability"])
+    q = (p / (1 - p + p * phi.sum(axis=1)))[:, np.newaxis] * phi
+    sums, empty = q.sum(axis=1, keepdims=True), (1 - p) / (1 - p + p * phi.sum(axis=1))
+    ln_of_all = shape @ np.log(empty) - gammaln(n + 1)
+    sequence, length = (ln_urn_sum(*x) for x in ((counts, shape, q), ([n], shape, sums)))
+    found = {"log_sequence": sequence + ln_of_all, "log_sequence_given_length": sequence - length}
+    return found | {name.replace("sequence", "counts"): x + orders for name, x in found.items()}
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_exact_values_of_every_event(case):
     model = model_of(case)
-    for key in ("log_sequence", "log_counts"):
-        for given_length in (True,) if case["model"] == "lda" else (False, True):
-            conditional = given_length and case["model"] != "lda"
-            result = pb.log_likelihood(
-                model,
-                [case["counts"]],
-                "exact",
-                event=key.removeprefix("log_"),
-                given_length=given_length,
-            )
-            expected = case[f"{key}_given_length" if conditional else key]
-            assert result.values[0] == pytest.approx(expected, rel=1e-11, abs=1e-11)
-            assert (result.std_errors[0], result.n_effs[0]) == (0, np.inf)
+    for name, expected in by_definition(case).items():
+        event, given_length = name.split("_")[1], name.endswith("length") or case["model"] == "lda"
+        found = pb.log_likelihood(
+            model, [case["counts"]], "exact", event=event, given_length=given_length
+        )
+        assert found.values[0] == pytest.approx(case[name], rel=1e-11, abs=1e-11)
+        assert expected == pytest.approx(case[name], rel=1e-11, abs=1e-11)
+        assert (found.std_errors[0], found.n_effs[0]) == (0, np.inf)
 
 
 @pytest.mark.parametrize("size", [1e-99, 1e-50, 1e-20, 1e-12, 1e-8, 1e-3, 1e3, 1e8])
 def test_exact_values_for_small_and_large_priors(size):
-    spec = importlib.util.spec_from_file_location("generate", VECTORS / "generate.py")
-    oracle = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(oracle)
     prior, topics = [size, 2 * size, 0.5 * size], [*TOPICS.tolist(), [0.25, 0.5, 0.125, 0.125]]
     for counts in ([1, 3, 1, 2], [9, 0, 0, 4]):
-        expected = oracle.ln(oracle.lda_sequence(counts, oracle.exact(prior), oracle.exact(topics)))
         value = pb.log_likelihood(lda(prior, topics), [counts], "exact").values[0]
-        assert value == pytest.approx(float(expected), abs=1e-11)
+        assert value == pytest.approx(ln_lda(counts, prior, topics), abs=1e-11)
 
 
 def test_exact_values_of_a_published_corpus(shared_data):

@@ -38,20 +38,6 @@ def test_errors_hold_for_long_documents(method):
     assert abs(result.total - exact.total) < 3 * result.total_std_error
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_topics", [2, 3, 4])
-def test_errors_hold_for_many_documents(n_topics):
-    data = pb.datasets.make_lda_corpus(2000, 300, n_topics, document_length=100, random_state=3)
-    model = models_of_lda(data)
-    exact = pb.log_likelihood(model, data.corpus, "exact", budget=1e11)
-    result = pb.log_likelihood(model, data.corpus, "smc-lookahead", random_state=4)
-    lower, upper = result.interval(0.95)
-    covered = ((lower <= exact.values) & (exact.values <= upper)).mean()
-    # The part of the error for what the draws cannot see errs on the safe side.
-    assert 0.92 <= covered <= 0.99
-    assert abs(result.total - exact.total) < 3 * result.total_std_error
-
-
 RIDGE = [[0.7, 0.69, 0.05], [0.3, 0.31, 0.95]]
 SIMILAR = [[0.4, 0.5, 0.3], [0.6, 0.5, 0.7]]
 

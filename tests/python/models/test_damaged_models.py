@@ -227,36 +227,3 @@ def test_each_array_and_entry_of_a_file_has_its_kind_range_and_shape(make, tmp_p
                 refuse(header["scalars"], {**arrays, name: change(array.astype(float))})
     for name, value in header["scalars"].items():
         refuse({**header["scalars"], name: [{}] if isinstance(value, dict) else {}}, arrays)
-
-
-DESIGNS = {
-    "names twice": {"names": ["Intercept", *["party[T.b]"] * 5]},
-    "level that is no text": {"levels": {"party": ["a", ["b"]]}},
-    "levels twice": {"levels": {"party": ["a", "a"]}},
-    "columns of another formula": {"columns": ["age", "day"]},
-    "formula without end": {"formula": "~ (a+b)**40"},
-    "transform that is no name": {"transforms": [[1, [["lower_bound", 0], ["", "dict"]]]]},
-    "bounds that are no numbers": {
-        "transforms": [["bs(age, df=4)", [["lower_bound", "x"], ["", "dict"]]], ["", "dict"]]
-    },
-    "deviations of 0": {"deviations": [0.0] * 5},
-    "dates of no column": {"dates": ["day"]},
-}
-
-
-@pytest.mark.parametrize("changes", DESIGNS.values(), ids=DESIGNS)
-def test_tampered_designs_are_refused(changes, tmp_path):
-    pytest.importorskip("formulaic")
-    path = tmp_path / "m.safetensors"
-    KINDS["covariates"]().save(path)
-    rewrite(path, lambda _, header: header["scalars"]["design"].update(changes))
-    with pytest.raises(errors.FileFormatError, match=r"m\.safetensors"):
-        pb.load(path)
-
-
-def test_tampered_classes_are_refused(tmp_path):
-    path = tmp_path / "m.safetensors"
-    fitted_classes(method="em").save(path)
-    rewrite(path, set_scalar("labels", [["0", "0"]] * 3))
-    with pytest.raises(errors.FileFormatError, match="does not hold a complete model"):
-        pb.load(path)

@@ -15,19 +15,6 @@ def matched_cosines(learned, true):
     return cosines[linear_sum_assignment(-cosines)]
 
 
-LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
-MADE = {LDA: pb.datasets.make_lda_corpus, PFA: pb.datasets.make_gamma_poisson_corpus}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "seed"), [(LDA, 0), *((PFA, seed) for seed in range(3))])
-def test_ten_topics_of_two_thousand_documents_are_found(kind, seed):
-    data = MADE[kind](2_000, 500, 10, random_state=seed)
-    model = kind(10, random_state=seed).fit(data.corpus)
-    cosines = matched_cosines(model.components_, data.topic_word)
-    assert (cosines > 0.95).all(), cosines
-
-
 @pytest.mark.parametrize(
     "model",
     [

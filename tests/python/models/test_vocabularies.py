@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
+from helpers.small_models import ln_lda
 from polyabayes.exceptions import InvalidArgumentError
 
 ENGLISH = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
@@ -20,16 +21,7 @@ ALPHA = np.array([0.4, 1.1])
 
 def enumerated(first, second):
     """ln p of both token sequences of a document: a sum over the topics of all tokens."""
-    tokens = [ENGLISH[:, w] for w in np.repeat(np.arange(3), first)]
-    tokens += [GERMAN[:, w] for w in np.repeat(np.arange(4), second)]
-    terms = []
-    for topics in itertools.product(range(2), repeat=len(tokens)):
-        n = np.bincount(topics, minlength=2)
-        ln_urn = (gammaln(ALPHA + n) - gammaln(ALPHA)).sum()
-        ln_urn += gammaln(ALPHA.sum()) - gammaln(ALPHA.sum() + n.sum())
-        words = [np.log(p[k]) for p, k in zip(tokens, topics, strict=True)]
-        terms.append(ln_urn + sum(words))
-    return logsumexp(terms)
+    return ln_lda([*first, *second], ALPHA, np.hstack([ENGLISH, GERMAN]))
 
 
 def ln_orders(counts):

@@ -99,15 +99,6 @@ def test_comparisons_and_completions_are_the_same():
         assert (completed.value, completed.std_error) == (perplexity.value, perplexity.std_error)
 
 
-def test_folds_are_the_same(spawned):
-    lda = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
-    prior = pb.priors.Uniform(1, 2)
-    search = pb.WitnessSearch(lda, prior, scoring="bound", random_state=0)
-    alone = pb.cross_validate(search, DATA.corpus, 2, random_state=0)
-    found = pb.cross_validate(search, DATA.corpus, 2, random_state=0, executor=spawned)
-    assert found.to_frame().equals(alone.to_frame())
-
-
 def test_what_is_too_expensive_is_refused_before_any_work():
     class Untouched(Executor):
         def submit(self, *_, **__):

@@ -18,7 +18,6 @@ from polyabayes.sizes.folds import folds_of
 
 LDA = pb.LatentDirichletAllocation(max_iter=30, n_jobs=1)
 SIZES = [1, 3, 9]
-NMF, TWO = pb.PoissonFactorAnalysis(prior="nmf"), {"sizes": [2, 3]}
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +48,10 @@ def test_the_planted_number_is_found(choice):
 
 def test_a_choice_is_cited(choice):
     told = " ".join(pb.cite(choice).methods.split())
-    assert "Of 3 sizes from 1 to 9, compared by held-out likelihood, 3 is the best" in told
-    assert "we took 3, the smallest as good as it within the error or the tolerance." in told
+    assert told.startswith(
+        "Of 3 sizes from 1 to 9, compared by held-out likelihood, 3 is the best; we took 3, the "
+        "smallest as good as it within the error or the tolerance."
+    )
 
 
 def test_sizes_are_found_where_none_are_given(corpus):
@@ -170,34 +171,6 @@ def test_several_sizes_of_a_table_are_chosen_together():
         pb.choose_n_components(several, table, [1, 2])
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "arguments", "options"),
-    [
-        (errors.InvalidTypeError, "must be a LatentDirichletAllocation", (object(),), {}),
-        (errors.InvalidArgumentError, "NMF gives new documents no likelihood", (NMF,), {}),
-        (errors.InvalidArgumentError, "sizes is empty", (LDA,), {"sizes": []}),
-        (errors.InvalidArgumentError, "sizes must be between", (LDA,), {"sizes": [0, 2]}),
-        (errors.InvalidTypeError, "numbers of topics", (LDA,), {"sizes": "3"}),
-        (errors.InvalidCountsError, "Negative", (LDA, [[-1, 2]], [2]), {}),
-        (errors.InvalidArgumentError, "needs two documents or more", (LDA, [[1, 2]], [2]), {}),
-        (errors.InvalidArgumentError, r"is 61, but .* only 60 documents", (LDA,), {"n_folds": 61}),
-        (errors.InvalidTypeError, "come with the documents", (LDA,), {"covariates": [[1.0]]}),
-        (errors.InvalidTypeError, "an option of a choice by evidence", (LDA,), {"method": "exact"}),
-        (errors.InvalidTypeError, "by evidence", (LDA,), {"concentrations": "auto"}),
-        (errors.InvalidTypeError, r"'tolerence': .* tolerance\?", (LDA,), {"tolerence": 0.1}),
-        (errors.InvalidTypeError, "no option 'cv'", (LDA,), {"cv": 5}),
-        (errors.InvalidArgumentError, "max_time must be positive", (LDA,), {"max_time": 0}),
-        (errors.InvalidTypeError, "executor must be", (LDA,), {**TWO, "executor": 3}),
-        (errors.InvalidArgumentError, "one label for each", (LDA,), {**TWO, "groups": [1, 2]}),
-        (errors.InvalidArgumentError, "column", (LDA,), {**TWO, "groups": "blog"}),
-    ],
-)
-def test_bad_arguments_are_refused_before_any_work(corpus, error, message, arguments, options):
-    model, data, *sizes = arguments if len(arguments) > 1 else (*arguments, corpus)
-    with pytest.raises(error, match=message):
-        pb.choose_n_components(model, data, *sizes, **options)
-
-
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 def test_groups_stay_whole_in_folds_of_about_equal_sizes(corpus):
     groups = np.random.default_rng(0).integers(0, 12, 60)
@@ -225,19 +198,6 @@ def test_folds_take_the_covariates_of_their_documents():
     ]
     # A known topic saves up to ln 2 nats of a document, 0.17 per token.
     assert values[0] > max(values[1:]) + 0.1
-
-
-@pytest.mark.parametrize(
-    ("formula", "told"),
-    [("~ rare", "column 'rare' has the level 'c'"), ("~ bs(day, df=4)", "extrapolation='clip'")],
-)
-def test_covariates_that_a_fold_alone_has_are_refused_before_any_fit(corpus, formula, told):
-    n = corpus.n_documents
-    rare = np.where(np.arange(n) == 3, "c", np.where(np.arange(n) % 2, "a", "b"))
-    data = corpus.with_metadata({"rare": rare, "day": np.arange(n)})
-    model = clone(LDA).set_params(formula=formula, max_iter=10**8)
-    with pytest.raises(errors.InvalidArgumentError, match=told):
-        pb.choose_n_components(model, data, [1, 2], n_folds=3, random_state=0)
 
 
 def test_time_ends_a_choice_with_what_it_has(corpus):

@@ -163,38 +163,6 @@ def test_unknown_errors_do_not_decide():
     assert (found.best, found.equally_good) == (2, (1, 2))
 
 
-def test_missing_cells_ask_for_a_rate_and_not_for_an_option_that_nobody_gave():
-    observed = np.ones_like(TABLE, dtype=bool)
-    observed[0, 1] = False
-    with pytest.raises(errors.InvalidArgumentError, match="rate must be given"):
-        pb.choose_n_components(NMF, TABLE, [1, 2], concentrations=[1, 2], observed=observed)
-
-
-BAD, WRONG = errors.InvalidArgumentError, errors.InvalidTypeError
-FLAT, HELD_OUT = pb.AllocationModel.nmf(None, prior="flat"), "by held-out likelihood"
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "model", "options"),
-    [
-        (BAD, "must be positive", NMF, {"concentrations": [1.0, 0.0]}),
-        (BAD, "concentrations is empty", NMF, {"concentrations": []}),
-        (BAD, "must be one of 'auto'", NMF, {"concentrations": "grid"}),
-        (WRONG, "must be None, 'auto', numbers", NMF, {"concentrations": 3.0}),
-        (BAD, "must be positive", NMF, {"concentrations": {1.0: -1.0}}),
-        (BAD, "need a model with prior='bdeu'", FLAT, {"concentrations": "auto"}),
-        (BAD, "gives a bound, which gives no odds", NMF, {"method": "vb"}),
-        (WRONG, HELD_OUT, NMF, {"tolerance": 0.01}),
-        (WRONG, HELD_OUT, NMF, {"groups": "a"}),
-        (WRONG, HELD_OUT, NMF, {"max_time": 9}),
-    ],
-)
-def test_bad_options_are_refused(monkeypatch, error, message, model, options):
-    monkeypatch.setattr(pb.AllocationModel, "log_evidence", None)
-    with pytest.raises(error, match=message):
-        pb.choose_n_components(model, TABLE, [1, 2], **options)
-
-
 def test_the_picture_shows_concentrations():
     figure = pb.plotting.plot_choice(choose(concentrations=VALUES))
     labels = [[tick.get_text() for tick in ax.get_xticklabels()] for ax in figure.axes]

@@ -279,30 +279,6 @@ def test_the_average_is_the_mean_over_sizes_by_their_posterior():
         assert row["n_tokens"] == CORPUS[folds == fold].n_tokens
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_evidence_finds_the_number_of_topics():
-    """Errors of some nats, which tempering then doubts, are small beside those between sizes."""
-    near = 0
-    for seed in range(10):
-        truth = 3 + seed % 4
-        data = pb.datasets.make_lda_corpus(60, 20, truth, document_length=30, random_state=seed)
-
-        search = WitnessSearch(
-            pb.AllocationModel.nmf(None, concentration=20.0),
-            priors.Uniform(1, 9),
-            scoring_options={
-                "method": "tempered",
-                "given_total": True,
-                "n_samples": 256,
-                "target_std_error": 1.0,
-            },
-            random_state=0,
-        ).fit(data.corpus)
-        near += abs(search.best_ - truth) <= 1
-    assert near >= 9
-
-
 def test_a_doubt_names_the_argument_of_the_search():
     search = pb.WitnessSearch(
         pb.LatentDirichletAllocation(max_iter=20),

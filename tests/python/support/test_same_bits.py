@@ -23,6 +23,15 @@ TRAINED = {
     "em": LDA(4, **EM),
     "em, grown": LDA(6, init=LDA(4, random_state=0, **EM).fit(COUNTS), **EM),
 }
+# So many documents that threads share them.
+MANY = pb.datasets.make_lda_corpus(200, 300, 5, document_length=80, random_state=0).corpus
+MANY = MANY.with_metadata({"side": np.arange(200) % 2, "day": np.arange(200.0) / 200})
+SHARED = {
+    "lda": LDA(6, learn_priors=False, n_init=2),
+    "lda, many topics": LDA(200),
+    "lda, covariates": LDA(6, formula="~ side + day"),
+    "pfa": PFA(6, n_init=2),
+}
 NMF = pb.AllocationModel.nmf(3)
 TABLE = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 
@@ -39,6 +48,11 @@ def arrays_of(model):
 
 def trained(model, **run):
     return arrays_of(clone(model).set_params(**run).fit(COUNTS))
+
+
+def trained_on_many(model, **run):
+    found = clone(model).set_params(max_iter=8, **run).fit(MANY)
+    return [found.components_, found.last_sample_[0], found.trace_.log_joint, found.topic_counts_]
 
 
 def in_batches(**run):
@@ -87,6 +101,7 @@ def drawn(**run):
 
 CALLS = {
     **{f"fit {name}": partial(trained, model) for name, model in TRAINED.items()},
+    **{f"fit {x}, threads": partial(trained_on_many, model) for x, model in SHARED.items()},
     "partial_fit": in_batches,
     **{
         f"completion {name} {method}": partial(completed, model, method)

@@ -2,10 +2,10 @@
 
 use super::annealing::{Path, Start};
 use super::decoder::{Link, Local};
-use super::linear::{cholesky, inverse_factor, solve};
 use super::target::{Gaussian, NormalPrior, Potential, PotentialScratch};
 use super::walk::{Angle, Walk};
 use crate::math::dot;
+use crate::math::linear::{cholesky, inverse_factor, solve};
 use crate::rng::{LANES, Lanes, Rng};
 
 /// Newton steps at most.
@@ -47,7 +47,7 @@ pub(super) fn laplace(
     let (value, mut slope) = ascend(&spread(&z));
     let mut value = value[0];
     for _ in 0..MOST_STEPS {
-        let direction = solve(&precision(decoder, link, prior, &z), rank, &slope);
+        let direction = solve(&precision(decoder, link, prior, &z), &slope);
         // Sixteen step lengths at once, from 2 down.
         let lengths: Lanes = std::array::from_fn(|lane| 2.0 * 0.5_f64.powi(lane as i32));
         let points: Vec<Lanes> =

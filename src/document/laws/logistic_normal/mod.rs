@@ -8,7 +8,6 @@ mod annealing;
 mod bracket;
 mod decoder;
 mod fit;
-mod linear;
 mod quadrature;
 mod score;
 mod target;
@@ -67,7 +66,7 @@ impl LogisticNormal {
         if !is_symmetric {
             return Err(Error::Covariance { problem: "is not symmetric" });
         }
-        let (factor, rank) = linear::semidefinite_factor(covariance, n)
+        let (factor, rank) = crate::math::linear::semidefinite_factor(covariance, n)
             .ok_or(Error::Covariance { problem: "has a negative eigenvalue" })?;
         let mean = mean.to_vec();
         Ok(LogisticNormal { decoder, link, n_topics, mean, factor, rank })

@@ -43,41 +43,6 @@ fn experts(link: Link, n_topics: usize, covariance: &[f64]) -> LogisticNormal {
     LogisticNormal::new(decoder, link, n_topics, &mean(link, n_topics), covariance).unwrap()
 }
 
-/// ln of the mean over a Gaussian of two coordinates by a plain grid, and p(w | η) by its definition.
-fn by_grid(probabilities: impl Fn([f64; 2]) -> [f64; 4], row: &[i64]) -> f64 {
-    let (step, reach) = (0.02, 8.0);
-    let n = (2.0 * reach / step) as i32;
-    let grid = || (0..=n).map(|i| f64::from(i) * step - reach);
-    // Rows of a Cholesky factor of COVARIANCE.
-    let a = COVARIANCE[0].sqrt();
-    let (b, c) =
-        (COVARIANCE[1] / a, (COVARIANCE[3] - COVARIANCE[1] * COVARIANCE[1] / COVARIANCE[0]).sqrt());
-    let mut sum = 0.0;
-    for x in grid() {
-        for y in grid() {
-            let p = probabilities([MEAN[0] + a * x, MEAN[1] + b * x + c * y]);
-            let terms = p.iter().zip(row).map(|(p, &count)| p.powi(count as i32));
-            sum += terms.product::<f64>() * (-0.5 * (x * x + y * y)).exp();
-        }
-    }
-    (sum * step * step / (2.0 * std::f64::consts::PI)).ln()
-}
-
-fn reference_mixture(eta: [f64; 2]) -> [f64; 4] {
-    let powers = [eta[0].exp(), eta[1].exp(), 1.0];
-    let total: f64 = powers.iter().sum();
-    std::array::from_fn(|w| (0..3).map(|k| powers[k] / total * PHI[k * 4 + w]).sum())
-}
-
-#[test]
-fn quadrature_is_the_integral_of_its_definition() {
-    let row = vec![3, 0, 2, 4];
-    let model = mixture(Link::Reference, 3, &COVARIANCE);
-    let found = estimates(&model, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
-    assert!((found.ln_value - by_grid(reference_mixture, &row)).abs() < 1e-9, "{found:?}");
-    assert!(found.std_error < 1e-10);
-}
-
 /// The sum over the corners of a prior so wide that a document is of one topic: half a percent of it is
 /// not, COVARIANCE times 1e8.
 #[test]
@@ -101,22 +66,6 @@ fn a_prior_too_wide_for_quadrature_is_annealed_from_itself() {
     assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let error = (found.ln_value - expected).abs();
     assert!(error < 3.0 * found.std_error + 0.005, "{found:?} {expected}");
-}
-
-#[test]
-fn no_covariance_is_the_multinomial_and_one_topic_needs_no_integral() {
-    let row = vec![2, 1, 0, 1];
-    let still = mixture(Link::Reference, 3, &[0.0; 4]);
-    let found = estimates(&still, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
-    let p = reference_mixture(MEAN);
-    let expected = 2.0 * p[0].ln() + p[1].ln() + p[3].ln();
-    assert!((found.ln_value - expected).abs() < 1e-12 && found.std_error == 0.0);
-    for covariance in [0.0, 2.0] {
-        let one = mixture(Link::Softmax, 1, &[covariance]);
-        let found = estimates(&one, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
-        let expected = 2.0 * 0.4_f64.ln() + 0.3_f64.ln() + 0.1_f64.ln();
-        assert!((found.ln_value - expected).abs() < 1e-10, "{found:?}");
-    }
 }
 
 #[test]
@@ -174,15 +123,6 @@ fn annealing_agrees_with_quadrature_in_its_errors() {
 }
 
 #[test]
-fn a_wanted_error_takes_more_chains() {
-    let model = mixture(Link::Softmax, 3, &[2.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0]);
-    let row = [vec![9, 4, 2, 6]];
-    let wanted = Settings { target_std_error: Some(0.01), ..settings(ANNEALED) };
-    let found = estimates(&model, &row, &wanted, 1)[0];
-    assert!(found.std_error < 0.015 && found.n_replicates > 16, "{found:?}");
-}
-
-#[test]
 fn impossible_words_and_empty_documents_have_their_values() {
     let phi = [0.5, 0.5, 0.0, 0.25, 0.75, 0.0];
     let decoder = Decoder::mixture(2, &phi, &[]).unwrap();
@@ -190,26 +130,4 @@ fn impossible_words_and_empty_documents_have_their_values() {
         LogisticNormal::new(decoder, Link::Softmax, 2, &[0.0; 2], &[1.0, 0.0, 0.0, 1.0]).unwrap();
     let found = estimates(&model, &[vec![1, 0, 1], vec![0, 0, 0]], &settings(Method::Auto), 0);
     assert_eq!((found[0].ln_value, found[1].ln_value), (f64::NEG_INFINITY, 0.0));
-}
-
-#[test]
-fn what_is_no_model_is_refused() {
-    let decoder = || Decoder::mixture(3, &PHI, &[]).unwrap();
-    let new = |link, covariance: &[f64]| {
-        LogisticNormal::new(decoder(), link, 3, &mean(link, 3), covariance)
-    };
-    assert!(new(Link::Identity, &[0.0; 9]).is_err());
-    assert!(new(Link::Softmax, &[1.0; 4]).is_err());
-    assert!(new(Link::Reference, &[1.0, 2.0, 2.0, 1.0]).is_err());
-    assert!(new(Link::Reference, &[1.0, 0.5, 0.4, 1.0]).is_err());
-    assert!(new(Link::Reference, &[f64::NAN, 0.0, 0.0, 1.0]).is_err());
-    let model = new(Link::Reference, &COVARIANCE).unwrap();
-    let documents = || CountMatrix::from_dense(&[vec![1, 0, 0, 0], vec![0, 1, 0, 0]]).unwrap();
-    let means_of_three = documents().with_priors(vec![0.0; 6]).unwrap();
-    assert!(score(&model, &means_of_three, &settings(Method::Auto), 0, &()).is_err());
-    let exact = settings(Method::Exact);
-    let three = mixture(Link::Softmax, 3, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    assert!(score(&three, &documents(), &exact, 0, &()).is_err());
-    let filter = settings(Method::Sample(Sampler::Smc));
-    assert!(score(&model, &documents(), &filter, 0, &()).is_err());
 }

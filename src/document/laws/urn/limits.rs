@@ -2,7 +2,7 @@
 
 use super::topic_model::TopicModel;
 use crate::counts::Document;
-use crate::document::estimators::rare::{RareTopics, Rarity};
+use crate::document::estimators::annealed::rare::{RareTopics, Rarity};
 use crate::document::estimators::sampler::Sampler;
 use crate::document::exact::{Cost, ExactPlan};
 use crate::document::settings::{

@@ -1,3 +1,4 @@
+import itertools
 import json
 import math
 import threading
@@ -6,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import logsumexp
 
 import polyabayes as pb
-from helpers.networks import problem
+from helpers.networks import ln_enumerated_case, problem
 from polyabayes import AllocationModel, CountTensor, _core
 from polyabayes.allocation.layout import lay_out
 from polyabayes.exceptions import UnreliableErrorWarning
@@ -39,6 +41,11 @@ def test_exact_joint_is_that_of_rational_arithmetic(case):
     assert found.totals[0] == tensor.total
     assert found.log_joint[-1] == pytest.approx(case["log_joint"], abs=1e-10)
     assert not found.std_errors.any()
+    n_missing, a, b = case["total"] - tensor.total, case["concentration"], case["rate"]
+    completions = itertools.combinations_with_replacement(case["missing"], n_missing)
+    ln_given_total = logsumexp([ln_enumerated_case(case, cells) for cells in completions])
+    ln_total = stats.nbinom.logpmf(case["total"], a, b / (1 + b))
+    assert ln_given_total + ln_total == pytest.approx(case["log_joint"], abs=1e-10)
 
 
 def test_shares_are_those_of_the_joint():

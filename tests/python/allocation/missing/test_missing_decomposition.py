@@ -92,16 +92,6 @@ def test_em_climbs_to_a_mode_of_the_tables():
         assert log_density([n / n.sum(axis=0) for n in near]) < found.value
 
 
-def test_a_proportional_table_is_completed():
-    table = np.outer([100, 300, 200], [10, 30, 20, 40])
-    model = AllocationModel.nmf(1, concentration=1.0, rate=1e-4)
-    for method in ("vb", "em"):
-        found = model.decompose(
-            np.where(np.eye(3, 4) > 0, np.nan, table), method, observed="nan", random_state=0
-        )
-        np.testing.assert_allclose(found.missing_counts, table[range(3), range(3)], rtol=0.01)
-
-
 def test_nothing_missing_is_the_ordinary_decomposition():
     everything = np.ones(TABLE.shape, dtype=bool)
     found, same = (

@@ -4,9 +4,9 @@ pub(super) mod sizing;
 pub(super) mod totals;
 
 use crate::control::Observer;
-use crate::document::estimators::rare::may_need;
+use crate::document::estimators::annealed::rare::may_need;
+use crate::document::estimators::annealed::single_topic;
 use crate::document::estimators::runs::Runs;
-use crate::document::estimators::single_topic;
 use crate::document::{Score, Settings, TracePoint};
 use crate::error::Result;
 use crate::estimate::Estimate;

@@ -4,12 +4,12 @@
 const RANK_TOLERANCE: f64 = 1e-12;
 
 /// G with G Gᵀ = M for a positive definite M, lower triangular; `None` for another.
-pub(super) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
+pub(crate) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut g = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..=i {
             let (row_i, row_j) = (&g[i * n..i * n + j], &g[j * n..j * n + j]);
-            let rest = matrix[i * n + j] - crate::math::dot(row_i, row_j);
+            let rest = matrix[i * n + j] - super::dot(row_i, row_j);
             if i == j {
                 if rest.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
                     return None;
@@ -25,7 +25,7 @@ pub(super) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
 
 /// L of `rank` columns with L Lᵀ = M for a symmetric M that has no negative eigenvalue, by pivots:
 /// n x rank, row-major, and the rank; `None` where an eigenvalue is negative.
-pub(super) fn semidefinite_factor(matrix: &[f64], n: usize) -> Option<(Vec<f64>, usize)> {
+pub(crate) fn semidefinite_factor(matrix: &[f64], n: usize) -> Option<(Vec<f64>, usize)> {
     let mut rest = matrix.to_vec();
     let largest = (0..n).map(|i| matrix[i * n + i]).fold(0.0, f64::max);
     let tolerance = RANK_TOLERANCE * largest * n as f64;
@@ -54,7 +54,8 @@ pub(super) fn semidefinite_factor(matrix: &[f64], n: usize) -> Option<(Vec<f64>,
 }
 
 /// x with G Gᵀ x = b.
-pub(super) fn solve(g: &[f64], n: usize, b: &[f64]) -> Vec<f64> {
+pub(crate) fn solve(g: &[f64], b: &[f64]) -> Vec<f64> {
+    let n = b.len();
     let mut x = b.to_vec();
     for i in 0..n {
         let sum: f64 = (0..i).map(|j| g[i * n + j] * x[j]).sum();
@@ -68,7 +69,7 @@ pub(super) fn solve(g: &[f64], n: usize, b: &[f64]) -> Vec<f64> {
 }
 
 /// G⁻ᵀ: the factor A of the inverse, A Aᵀ = (G Gᵀ)⁻¹, upper triangular.
-pub(super) fn inverse_factor(g: &[f64], n: usize) -> Vec<f64> {
+pub(crate) fn inverse_factor(g: &[f64], n: usize) -> Vec<f64> {
     let mut a = vec![0.0; n * n];
     for column in 0..n {
         // Row `column` of A is the column of G⁻¹.
@@ -79,48 +80,4 @@ pub(super) fn inverse_factor(g: &[f64], n: usize) -> Vec<f64> {
         }
     }
     a
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const M: [f64; 9] = [4.0, 1.0, 0.5, 1.0, 3.0, -0.25, 0.5, -0.25, 2.0];
-
-    fn times_transposed(a: &[f64], n: usize, width: usize) -> Vec<f64> {
-        let entry =
-            |i: usize, j: usize| (0..width).map(|k| a[i * width + k] * a[j * width + k]).sum();
-        (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect()
-    }
-
-    fn assert_close(found: &[f64], expected: &[f64]) {
-        assert!(found.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-12), "{found:?}");
-    }
-
-    #[test]
-    fn factors_multiply_to_the_matrix() {
-        let g = cholesky(&M, 3).unwrap();
-        assert_close(&times_transposed(&g, 3, 3), &M);
-        let (factor, rank) = semidefinite_factor(&M, 3).unwrap();
-        assert_eq!(rank, 3);
-        assert_close(&times_transposed(&factor, 3, rank), &M);
-        let a = inverse_factor(&g, 3);
-        let inverse = times_transposed(&a, 3, 3);
-        for i in 0..3 {
-            let column: Vec<f64> = (0..3).map(|j| M[j * 3 + i]).collect();
-            assert_close(&solve(&g, 3, &column), &[0, 1, 2].map(|j| f64::from(u8::from(i == j))));
-            let product: f64 = (0..3).map(|j| inverse[i * 3 + j] * M[j * 3 + i]).sum();
-            assert!((product - 1.0).abs() < 1e-12);
-        }
-    }
-
-    #[test]
-    fn singular_matrices_have_fewer_columns_and_negative_ones_none() {
-        let (factor, rank) = semidefinite_factor(&[1.0, 2.0, 2.0, 4.0], 2).unwrap();
-        assert_eq!(rank, 1);
-        assert_close(&times_transposed(&factor, 2, 1), &[1.0, 2.0, 2.0, 4.0]);
-        assert_eq!(semidefinite_factor(&[0.0; 4], 2).unwrap().1, 0);
-        assert!(semidefinite_factor(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
-        assert!(cholesky(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
-    }
 }

@@ -1,8 +1,14 @@
 //! Annealed importance sampling of the topics of a document, forwards and in reverse.
 
-use super::independent_words::IndependentWords;
+pub(in crate::document) mod rare;
+pub(in crate::document) mod single_topic;
+pub(in crate::document) mod urn_path;
+
+mod independent_words;
+
+use self::independent_words::IndependentWords;
+use self::urn_path::{Start, UrnLevel, UrnPath};
 use super::runs::{add, in_lanes};
-use super::urn_path::{Start, UrnLevel, UrnPath};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Stream};
