@@ -15,8 +15,8 @@ from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
 from polyabayes.exceptions import UnreliableErrorWarning
 from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.chains import ChainPrior, Chains, Counts, Waves
 from polyabayes.latent_classes.tables import ClassCounts, Floats
-from polyabayes.latent_classes.waves.sampler import ChainPrior, Chains, Counts, Waves
 from polyabayes.sizes.evidence import MOST_R_HAT, r_hat
 
 # Chains, their sweeps before the first draw, their draws, and sweeps from one draw to the next.
@@ -100,8 +100,12 @@ def chain_draws(
     return found, np.tile(np.arange(N_CHAINS), _N_DRAWS)
 
 
-def warn_of_chains(what: str, values: Floats, chains: NDArray[np.intp]) -> None:
-    """Warn where chains disagree."""
+def warn_of_chains(drawn: Chains, chains: NDArray[np.intp]) -> None:
+    """Warn where chains of draws disagree about class weights, or about coefficients."""
+    what, values = "class weights", drawn.weights
+    if drawn.coefficients is not None:
+        what = "coefficients of the covariates"
+        values = drawn.coefficients - drawn.coefficients[:, :1]
     ratio = r_hat(values, chains)
     if ratio > MOST_R_HAT:
         warn(
@@ -135,11 +139,7 @@ def draw_memberships(answers: Answers, counts: ClassCounts, run: Run) -> ClassCo
         held = Chains(own.weights, drawn.transitions, tuple(own.items), drawn.coefficients)
         parts.append(held.renumbered(orders))
     joined = Chains.joined(parts)
-    what, values = "class weights", joined.weights
-    if joined.coefficients is not None:
-        what = "coefficients of the covariates"
-        values = joined.coefficients - joined.coefficients[:, :1]
-    warn_of_chains(what, values, chains)
+    warn_of_chains(joined, chains)
     return counts._replace(
         classes=joined.weights, items=joined.items, coefficients=joined.coefficients
     )

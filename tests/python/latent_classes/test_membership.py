@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
+from polyabayes.latent_classes.chains import ChainPrior, Chains, Waves
 from polyabayes.latent_classes.membership import sweeps
-from polyabayes.latent_classes.waves.sampler import ChainPrior, Chains, Waves
 
 ITEMS = list("abcdef")
 # Ln of the odds of class 1 against class 0: intercept, age, and party r against l.

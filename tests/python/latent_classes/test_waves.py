@@ -11,7 +11,7 @@ from scipy import special
 
 import polyabayes as pb
 from polyabayes.exceptions import PolyabayesError
-from polyabayes.latent_classes.waves.sampler import ChainPrior, Waves, sampled
+from polyabayes.latent_classes.chains import ChainPrior, Waves, sampled
 
 TRANSITIONS = np.array([[0.85, 0.15], [0.3, 0.7]])
 YES = np.array([[0.9, 0.8, 0.85, 0.2], [0.2, 0.1, 0.3, 0.8]])

@@ -464,7 +464,3 @@ def test_groups_know_sampling_weights():
     np.testing.assert_allclose(
         same.std_errors, pb.topics.by_group(lda, corpus, "year").std_errors, rtol=1e-12
     )
-    with pytest.raises(errors.InvalidArgumentError, match="must be positive and finite, but entry"):
-        pb.topics.by_group(lda, corpus, "year", weights=np.arange(30) - 3.0)
-    with pytest.raises(errors.InvalidArgumentError, match="have no such column"):
-        pb.topics.by_group(lda, corpus, "year", weights="weight")

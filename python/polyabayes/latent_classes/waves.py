@@ -22,6 +22,7 @@ from polyabayes.allocation.options import Run
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers, read_answers
+from polyabayes.latent_classes.chains import ChainPrior, Chains, Levels, Waves, aligned, sampled
 from polyabayes.latent_classes.choice import ClassChoice, checked_ln_prior, checked_sizes, choice_of
 from polyabayes.latent_classes.membership import chain_draws, warn_of_chains
 from polyabayes.latent_classes.saved import (
@@ -33,14 +34,6 @@ from polyabayes.latent_classes.saved import (
     stored_tables,
 )
 from polyabayes.latent_classes.tables import Floats
-from polyabayes.latent_classes.waves.sampler import (
-    ChainPrior,
-    Chains,
-    Levels,
-    Waves,
-    aligned,
-    sampled,
-)
 from polyabayes.models.fitted.stored_model import StoredModel
 from polyabayes.models.model_files import readers
 from polyabayes.sizes.evidence import Candidate, Comparison, Concentrations
@@ -301,11 +294,7 @@ class LatentTransitionAnalysis(SavedClasses):
             rows = replace(rows, row_weights=counted.weights if is_sampled else None)
             found, numbers = chain_draws(chains, rows, _PRIOR, run)
             chains = aligned(Chains.joined([drawn for _, drawn in found]), rows)
-            what, values = "class weights", chains.weights
-            if chains.coefficients is not None:
-                what = "coefficients of the covariates"
-                values = chains.coefficients - chains.coefficients[:, :1]
-            warn_of_chains(what, values, numbers)
+            warn_of_chains(chains, numbers)
         self._set(chains)
         return self
 

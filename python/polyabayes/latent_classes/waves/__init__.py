@@ -1,1 +1,0 @@
-"""Latent transition analysis: classes of the same rows in several waves."""
