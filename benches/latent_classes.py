@@ -1,26 +1,28 @@
 """Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
 
-``python benches/latent_classes.py WHAT`` prints a table and keeps it as a record, where WHAT is
-``choice``, ``bootstrap``, ``coverage``, ``calibration``, ``mixed``, ``peers`` or ``speed``;
-``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of two to four
-levels, their probabilities from Dirichlet(1). Run one at a time.
+``python benches/latent_classes.py WHAT`` prints a table and keeps it as a record; ``--help`` lists
+what there is, ``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of
+two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 
-``choice`` keeps every set in ``benches/records/runs`` and goes on where it ended, for ``--minutes``
-of processor time: the next set is of the cell with the least time so far, of 5,000 rows only when
-all other cells are full.
+``choice`` and ``items`` keep every set in ``benches/records/runs`` and go on where they ended, for
+``--minutes`` of processor time; sets of many rows come last.
 """
 
 import itertools
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from record import Table, keep, kept, main, save, told
+from record import Table, keep, kept, main, save, timed, told
 
 import polyabayes as pb
+from polyabayes.allocation.options import Run
+from polyabayes.latent_classes.answers import read_answers
 from polyabayes.latent_classes.choice import PRIORS
+from polyabayes.latent_classes.maximum import bootstrap_p_value, maxima
 
 COMMAND = "python benches/latent_classes.py"
 WEIGHTS = {2: [0.6, 0.4], 3: [0.55, 0.3, 0.15], 4: [0.4, 0.3, 0.2, 0.1]}
@@ -30,8 +32,6 @@ CELLS = [(n_rows, n_items) for n_items in (6, 20) for n_rows in (100, 300, 1000)
 LAST = 5000
 # Seed of the first set of the choice: those below served to choose the prior.
 FIRST_SEED = 10_000
-# Processor seconds of a set by its rows times items times classes, until one of its cell is made.
-SECONDS = 3e-4
 CRITERIA = ("bic", "aic", "sabic")
 # Most rows of the sets of which a tenth has a bootstrap test, and its samples.
 TESTED, BOOTSTRAP = 300, 99
@@ -57,37 +57,103 @@ def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float
 
 def choice(sets: int = 30, minutes: float = 60.0) -> None:
     """How often the planted number is named, of the sets of each cell that there was time for."""
-    pieces = kept("latent-classes-choice")
+    name = "latent-classes-choice"
     sizes = [(*cell, k) for cell in (*CELLS, (LAST, 6), (LAST, 20)) for k in WEIGHTS]
-    made = {size: [p["seconds"] for p in pieces if p["cell"] == list(size)] for size in sizes}
-
-    def after_next(size: tuple[int, ...]) -> float:
-        """Seconds of a cell when it has one set more."""
-        return sum(made[size]) + float(np.mean(made[size] or SECONDS * np.prod(size)))
-
-    end = time.process_time() + 60 * minutes
-    while time.process_time() < end and (
-        open_cells := [size for size in sizes if len(made[size]) < sets]
-    ):
-        size = min(open_cells, key=lambda size: (size[0] == LAST, after_next(size)))
-        seed = FIRST_SEED + len(made[size])
-        piece = {"cell": list(size), "seed": seed, **named(*size, seed)}
-        pieces.append(keep("latent-classes-choice", piece))
-        made[size].append(piece["seconds"])
+    keys = [(*size, FIRST_SEED + nth) for nth in range(sets) for size in sizes]
+    pieces = made(name, sorted(keys, key=lambda key: key[0] == LAST), named, minutes)
     columns = {**dict.fromkeys(("rows", "items", "classes", "sets", "P(K)", *CRITERIA), ",")}
-    table = Table(
-        "latent-classes-choice", f"{COMMAND} choice", columns | {"s a set": ".1f"}, RESTS_ON
-    )
+    table = Table(name, f"{COMMAND} choice", columns | {"s a set": ".1f"}, RESTS_ON)
     for row in counted(pieces, sizes):
         table.add(*row)
     commits = ", ".join(sorted({piece["commit"] for piece in pieces}))
     save(table, note=f"sets by {commits}; {told(pieces)}")
 
 
+def made(
+    name: str, keys: list[Any], make: Callable[..., dict[str, Any]], minutes: float
+) -> list[dict[str, Any]]:
+    """Pieces of sets, given by cell and seed: those that are kept, and those there is time for."""
+    pieces, end = kept(name), time.process_time() + 60 * minutes
+    done = {(*piece["cell"], piece["seed"]) for piece in pieces}
+    for *cell, seed in keys:
+        if (*cell, seed) not in done and time.process_time() < end:
+            piece = {"cell": cell, "seed": seed, **make(*cell, seed)}
+            pieces.append(keep(name, piece))
+    return pieces
+
+
+def items(minutes: float = 40.0) -> None:
+    """The sets of `choice` again, in a random order, with items that may have one profile.
+
+    Those of more than 300 rows come last. P(K) of `choice` had one concentration of all items.
+    """
+    name = "latent-classes-items"
+    before = {(*piece["cell"], piece["seed"]): piece for piece in kept("latent-classes-choice")}
+    keys = np.random.default_rng(0).permutation(sorted(before)).tolist()
+
+    def again(*key: int) -> dict[str, Any]:
+        fit, seconds = ours_of(*key)
+        old = before[key]["named"]
+        named = old | {"P(K)": fit.n_classes_, "one concentration": old["P(K)"]}
+        return {"named": named, "probabilities": fit.choice_.probabilities, "ours": seconds}
+
+    pieces = made(name, sorted(keys, key=lambda key: key[0] // 1000), again, minutes)
+    names = ("P(K)", "one concentration", *CRITERIA)
+    columns = {**dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")}
+    table = Table(name, f"{COMMAND} items", columns | {"s a set": ".1f"}, RESTS_ON)
+    for row in counted(pieces, sorted({tuple(piece["cell"]) for piece in pieces}), names):
+        table.add(*row)
+    save(table, note=told(pieces))
+
+
+def small() -> None:
+    """The sets of `choice` of 100 rows and six items, under other priors of two to five classes.
+
+    P(K) of `choice` again, with two to five classes equally probable; and the posterior of somebody
+    who knows the planted weights and the law of the items, too, by 1,000 particles.
+    """
+    names = ("P(K)", "P(K), 2 to 5", "weights known", "sabic")
+    found = []
+    for piece in kept("latent-classes-choice"):
+        if piece["cell"][:2] == [100, 6]:
+            values = {int(k): p * 2.0 ** int(k) for k, p in piece["probabilities"].items()}
+            even = max(WEIGHTS, key=lambda k, values=values: values.get(k, 0.0))
+            frame = telling(*piece["cell"], piece["seed"])
+            known = max(WEIGHTS, key=lambda k, frame=frame: ln_known(frame, k))
+            found.append(piece | {"named": piece["named"] | {names[1]: even, names[2]: known}})
+    columns = dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")
+    table = Table("latent-classes-small", f"{COMMAND} small", columns, RESTS_ON)
+    for row in counted(found, [(100, 6, k) for k in WEIGHTS], names):
+        table.add(*row[:-1])
+    save(table)
+
+
+def ln_known(frame: Any, n_classes: int, n_particles: int = 1000) -> float:
+    """Ln of the evidence of planted weights, items from Dirichlet(1), by a particle filter."""
+    rng, weights = np.random.default_rng(n_classes), np.array(WEIGHTS[n_classes])
+    levels = np.array([len(frame[name].cat.categories) for name in frame])
+    items, particles = np.arange(len(levels)), np.arange(n_particles)
+    counts = np.zeros((n_particles, len(levels), levels.max(), n_classes))
+    total, logs = 0.0, np.zeros(n_particles)
+    for row in frame.apply(lambda column: column.cat.codes).to_numpy():
+        sums = counts.sum(axis=2)[:, :1] + levels[:, None]
+        joint = weights * ((counts[:, items, row] + 1) / sums).prod(axis=1)
+        logs += np.log(joint.sum(axis=1))
+        ends = joint.cumsum(axis=1)
+        of = (rng.random((n_particles, 1)) * ends[:, -1:] > ends[:, :-1]).sum(axis=1)
+        counts[particles[:, None], items, row, of[:, None]] += 1
+        shares = np.exp(logs - logs.max())
+        if shares.sum() ** 2 < n_particles / 2 * shares @ shares:
+            total += logs.max() + np.log(shares.mean())
+            logs[:] = 0.0
+            counts = counts[rng.choice(n_particles, n_particles, p=shares / shares.sum())]
+    return float(total + np.log(np.exp(logs).mean()))
+
+
 def bootstrap() -> None:
     """How often bootstrap tests name the planted number, for a tenth of the sets of few rows."""
-    made = kept("latent-classes-bootstrap")
-    tested = {(*piece["cell"], piece["seed"]): piece["bootstrap"] for piece in made}
+    pieces = kept("latent-classes-bootstrap")
+    tested = {(*piece["cell"], piece["seed"]): piece["bootstrap"] for piece in pieces}
     compared = []
     for piece in kept("latent-classes-choice"):
         cell, seed = piece["cell"], piece["seed"]
@@ -98,7 +164,7 @@ def bootstrap() -> None:
             found = bootstrapped(frame.loc[:, frame.nunique() > 1], seed)
             tested[*cell, seed] = found
             part = {"cell": cell, "seed": seed, "bootstrap": found}
-            made.append(keep("latent-classes-bootstrap", part))
+            pieces.append(keep("latent-classes-bootstrap", part))
         named = piece["named"] | {"bootstrap": tested[*cell, seed]}
         compared.append(piece | {"named": named})
     names = ("P(K)", *CRITERIA, "bootstrap")
@@ -106,7 +172,7 @@ def bootstrap() -> None:
     table = Table("latent-classes-bootstrap", f"{COMMAND} bootstrap", columns, RESTS_ON)
     for row in counted(compared, sorted({tuple(piece["cell"]) for piece in compared}), names):
         table.add(*row[:-1])
-    save(table, note=told(made))
+    save(table, note=told(pieces))
 
 
 def bootstrapped(frame: Any, seed: int) -> int:
@@ -114,42 +180,40 @@ def bootstrapped(frame: Any, seed: int) -> int:
 
     K against K + 1 classes, one after the other (Nylund, Asparouhov and Muthén 2007).
     """
-    options: Any = {"method": "em", "tol": 1e-7, "random_state": 0, "n_jobs": 1, "n_restarts": 5}
-
-    def ratio(rows: Any, n_classes: int) -> tuple[float, Any]:
-        rows = rows.loc[:, rows.nunique() > 1]
-        fits = [pb.LatentClassAnalysis(n_classes + n, **options).fit(rows) for n in (0, 1)]
-        return fits[1].log_likelihood_ - fits[0].log_likelihood_, fits[0]
-
+    answers, run = read_answers(frame, None, None), Run(seed, 1, False)
+    fits = maxima(answers, range(1, 8), run, n_restarts=5, tol=1e-7)
     for n_classes in range(1, 7):
-        observed, fit = ratio(frame, n_classes)
-        n_above = 0
-        for sample in range(BOOTSTRAP):
-            rng = np.random.default_rng([seed, n_classes, sample])
-            rows, _ = fit.sample(len(frame), random_state=rng)
-            n_above += ratio(rows, n_classes)[0] >= observed
-        if (1 + n_above) / (1 + BOOTSTRAP) > 0.05:
+        if bootstrap_p_value(answers, fits, n_classes + 1, BOOTSTRAP, run) > 0.05:
             return n_classes
     return 7
 
 
 def named(n_rows: int, n_items: int, n_classes: int, seed: int) -> dict[str, Any]:
     """Numbers of classes that are named, the probability of ours, and processor seconds of all."""
-    frame, _, _ = planted(n_rows, n_items, n_classes, seed)
-    frame = frame.loc[:, frame.nunique() > 1]
-    clocks = [time.process_time()]
-    ours = pb.LatentClassAnalysis(max_classes=7, random_state=0, n_jobs=1).fit(frame)
-    clocks.append(time.process_time())
+    ours, seconds = ours_of(n_rows, n_items, n_classes, seed)
+    frame = telling(n_rows, n_items, n_classes, seed)
     point = pb.LatentClassAnalysis(range(1, 8), method="em", tol=1e-7, random_state=0, n_jobs=1)
-    rows = point.fit(frame).choice_.rows
-    clocks.append(time.process_time())
+    fitted, more = timed(point.fit, frame)
+    rows = fitted.choice_.rows
     found = {name: min(rows, key=lambda row: row[name])["n_classes"] for name in CRITERIA}
     return {
         "named": {"P(K)": ours.n_classes_, **found},
         "probabilities": ours.choice_.probabilities,
-        "ours": clocks[1] - clocks[0],
-        "seconds": clocks[2] - clocks[0],
+        "ours": seconds,
+        "seconds": seconds + more,
     }
+
+
+def telling(*cell: int) -> Any:
+    """Answers of a planted set, without items that all rows answer alike."""
+    frame, _, _ = planted(*cell)
+    return frame.loc[:, frame.nunique() > 1]
+
+
+def ours_of(*cell: int) -> tuple[Any, float]:
+    """Our classes of a planted set, and their processor seconds."""
+    classes = pb.LatentClassAnalysis(max_classes=7, random_state=0, n_jobs=1)
+    return timed(classes.fit, telling(*cell))
 
 
 def counted(
@@ -194,6 +258,47 @@ def coverage(sets: int = 30) -> None:
             held[1] += inside[2:].tolist()
             firsts.append(found.class_weights_[0 if distances[0] < distances[1] else 1])
         table.add(missing, 300, np.mean(held[0]), np.mean(held[1]), np.mean(firsts))
+    save(table)
+
+
+def outcomes(sets: int = 200) -> None:
+    """Share of 95 % intervals of outcomes by class that hold what was planted.
+
+    Two classes of 60 and 40 % of 400 rows; a class says yes to each of six items with probability
+    p, the other with 1 - p. A numeric outcome is normal or exponential within a class, with means 0
+    and 1.5; one of two levels has probabilities 0.2 and 0.7.
+    """
+    methods, truths = ("draws", "bch", "three-step"), np.array([[0.0, 1.5], [0.0, 1.5], [0.2, 0.7]])
+    kinds = ("normal", "skewed", "two levels")
+    columns = {"p": ".2f", "sets": ",", "entropy": ".2f", "outcome": "s"}
+    columns |= dict.fromkeys(methods, ".3f") | {f"width, {name}": ".2f" for name in methods}
+    command = f"{COMMAND} outcomes --sets {sets}"
+    table = Table("latent-classes-outcomes", command, columns, RESTS_ON)
+    for sharp in (0.7, 0.74, 0.78, 0.83):
+        held: Any = {name: [[] for _ in kinds] for name in methods}
+        widths, entropies = {name: [[] for _ in kinds] for name in methods}, []
+        for seed in range(sets // 4):
+            rng = np.random.default_rng([seed, int(100 * sharp)])
+            of = rng.choice(2, 400, p=[0.6, 0.4])
+            rows = (rng.random((400, 6)) < np.where(of, sharp, 1 - sharp)[:, None]).astype(int)
+            ys = [
+                rng.normal(1.5 * of, np.where(of, 0.6, 1.0)),
+                rng.exponential(np.where(of, 0.6, 1.0)) - np.where(of, 0.6, 1.0) + 1.5 * of,
+                np.where(rng.random(400) < truths[2][of], "yes", "no"),
+            ]
+            fit = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1).fit(rows)
+            entropies.append(fit.entropy(rows))
+            # The first class is that of fewer answers yes.
+            order = np.argsort(fit._means().items[0][0, 1])
+            for name in methods:
+                for y, truth, hits, wide in zip(ys, truths, held[name], widths[name], strict=True):
+                    found = fit.outcome(rows, y, method=name)
+                    low, high = found.lower[order, -1], found.upper[order, -1]
+                    hits += ((low < truth) & (truth < high)).tolist()
+                    wide += (high - low).tolist()
+        for nth, kind in enumerate(kinds):
+            figures = [np.mean(part[name][nth]) for part in (held, widths) for name in methods]
+            table.add(sharp, sets // 4, np.mean(entropies), kind, *figures)
     save(table)
 
 
@@ -271,21 +376,26 @@ def speed(sets: int = 30) -> None:
 def mixed(sets: int = 30) -> None:
     """Two classes by five items that tell them apart, beside fifteen of noise, and without them.
 
-    Items whose probability to tell is below 1/2, and the number named; the same of as many sets
+    Items whose probability to tell is below 1/2, and the number named, also by a flatter prior: 1/2
+    for one class, and the zero-truncated Poisson law of mean 3 for others. The same of as many sets
     with 20 items of one concentration.
     """
     columns = {"items": "s", "sets": ",", "items left out": ".1f", "2 named": ","}
-    columns |= {"mean P(2)": ".2f", "s a set": ".1f"}
+    columns |= {"mean P(2)": ".2f", "flatter prior": ",", "s a set": ".1f"}
     table = Table("latent-classes-mixed", f"{COMMAND} mixed --sets {sets}", columns, RESTS_ON)
-    found: dict[str, list[tuple[int, bool, float, float]]] = {}
+    found: dict[str, list[tuple[float, ...]]] = {}
+    flatter = np.array(
+        [0.5, *(0.5 * 3.0**k / math.factorial(k) / (np.exp(3) - 4) for k in range(2, 6))]
+    )
 
     def chosen(name: str, frame: pd.DataFrame) -> None:
         start = time.process_time()
         fit = pb.LatentClassAnalysis(range(1, 6), random_state=0, n_jobs=1).fit(frame)
         seconds = time.process_time() - start
         n_out = int((fit.item_discrimination()["probability"] < 0.5).sum())
-        row = (n_out, fit.n_classes_ == 2, fit.choice_.probabilities[2], seconds)
-        found.setdefault(name, []).append(row)
+        chances = np.array(list(fit.choice_.probabilities.values()))
+        even = (chances * 2.0 ** np.arange(1, 6) * flatter).argmax() == 1
+        found.setdefault(name, []).append((n_out, fit.n_classes_ == 2, chances[1], even, seconds))
 
     for seed in range(sets):
         rng = np.random.default_rng(seed)
@@ -296,9 +406,40 @@ def mixed(sets: int = 30) -> None:
         chosen("the five alone", frame.iloc[:, :5])
         chosen("all, of one concentration", planted(200, 20, 2, seed)[0])
     for name, rows in found.items():
-        n_out, named_2, probabilities, seconds = np.transpose(rows)
-        means = n_out.mean(), int(named_2.sum()), probabilities.mean(), seconds.mean()
-        table.add(name, len(rows), *means)
+        n_out, named_2, chances, even, seconds = np.transpose(rows)
+        counts = int(named_2.sum()), chances.mean(), int(even.sum())
+        table.add(name, len(rows), n_out.mean(), *counts, seconds.mean())
+    save(table)
+
+
+def invariance(sets: int = 20) -> None:
+    """Two groups of 300 rows, eight binary items, of which none or two differ by 0.25 in a class.
+
+    Sets with the right answer, and items that are named as they were planted.
+    """
+    columns = {"items that differ": ",", "sets": ",", "answer right": ",", "items right": ","}
+    columns |= {"items": ",", "mean P of the right answer": ".2f", "s a set": ".1f"}
+    command = f"{COMMAND} invariance --sets {sets}"
+    table = Table("latent-classes-invariance", command, columns, RESTS_ON)
+    for n_differ in (0, 2):
+        rows = []
+        for seed in range(sets):
+            rng = np.random.default_rng([seed, n_differ])
+            groups = np.repeat([0, 1], 300)
+            of = (rng.random(600) < np.where(groups, 0.6, 0.35)).astype(int)
+            yes = np.repeat(np.array([[0.8, 0.2]]), 8, axis=0)
+            shown = np.stack([yes, yes])
+            shown[1, :n_differ] += [-0.25, 0.25]
+            frame = (rng.random((600, 8)) < shown[groups, :, of]).astype(int)
+            fit = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1).fit(frame)
+            found, seconds = timed(fit.invariance, frame, groups)
+            truth = "partial" if n_differ else "invariant"
+            right = ((found.probabilities >= 0.5) == (np.arange(8) < n_differ)).sum()
+            chosen = max(found.answer, key=lambda name: found.answer[name])
+            rows.append([chosen == truth, right, found.answer[truth], seconds])
+        hits, right, chance, seconds = np.transpose(rows)
+        sums = int(hits.sum()), int(right.sum()), 8 * sets
+        table.add(n_differ, sets, *sums, chance.mean(), seconds.mean())
     save(table)
 
 
@@ -340,4 +481,16 @@ def calibration(sets: int = 30) -> None:
 
 
 if __name__ == "__main__":
-    main(choice, bootstrap, coverage, mixed, calibration, peers, speed)
+    main(
+        choice,
+        items,
+        small,
+        bootstrap,
+        coverage,
+        outcomes,
+        mixed,
+        invariance,
+        calibration,
+        peers,
+        speed,
+    )

@@ -390,9 +390,11 @@ def rows_as_file(found: pd.DataFrame) -> None:
 
 
 def draw(found: pd.DataFrame) -> None:
-    """Nats per token of each model, a panel for each corpus."""
+    """Nats per token of each model, a panel for each corpus; sizes without a score are named."""
     import matplotlib.pyplot as plt
 
+    # Colours of Okabe & Ito (2008).
+    looks = list(zip(SIZES, "os^", ("#0072B2", "#D55E00", "#009E73"), strict=True))
     corpora = list(found.groupby("corpus", sort=False))
     n_lines = -(-len(corpora) // 2)
     figure, axes = plt.subplots(
@@ -402,17 +404,30 @@ def draw(found: pd.DataFrame) -> None:
         ax.remove()
     for ax, (corpus, of_corpus) in zip(axes.flat, corpora, strict=False):
         places = {model: -place for place, model in enumerate(of_corpus.model.unique())}
-        for (size, kept), marker in zip(of_corpus.groupby("topics"), "os^", strict=False):
-            ax.plot(kept.nats, kept.model.map(places), marker, label=f"K = {size}")
+        for size, marker, colour in looks:
+            kept = of_corpus[of_corpus.topics == size]
+            style = {"color": colour, "label": f"K = {size}"}
+            ax.plot(kept.nats, kept.model.map(places), marker, **style)
+        middle, computed = np.mean(ax.get_xlim()), sorted(set(of_corpus.topics))
+        for model, kept in of_corpus.groupby("model", sort=False):
+            missing = [str(size) for size in computed if size not in set(kept.topics)]
+            note = f"chooses K = {kept.used.iloc[0]}" if "HDP" in model else ""
+            note = note or f"K = {', '.join(missing)} not computed" if missing else ""
+            right = kept.nats.max() < middle
+            ends = (kept.nats.max(), 7, "left") if right else (kept.nats.min(), -7, "right")
+            x, shift, side = ends
+            style = {"ha": side, "va": "center", "color": "0.4", "size": "x-small"}
+            ax.annotate(note, (x, places[model]), (shift, 0), textcoords="offset points", **style)
         ax.set_yticks(list(places.values()), list(places))
-        ax.set_title(corpus)
+        ax.set_title(corpus if len(computed) > 1 else f"{corpus}: K = {computed[0]} only")
         ax.grid(alpha=0.3)
         ax.locator_params(axis="x", nbins=5)
-    figure.suptitle("Held-out nats per token: right is better")
+        ax.set_xlabel("held-out nats per token (better \N{RIGHTWARDS ARROW})")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-    picture = PAGE / "images" / "leaderboard.png"
-    figure.savefig(picture, dpi=120, facecolor="white", metadata={"Software": None})
+    with plt.rc_context({"svg.hashsalt": "leaderboard"}):
+        picture = PAGE / "images" / "leaderboard.svg"
+        figure.savefig(picture, facecolor="white", metadata={"Date": None})
 
 
 def table() -> None:

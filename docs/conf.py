@@ -6,6 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from sphinx_gallery.scrapers import matplotlib_scraper
+
 import polyabayes
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -55,7 +57,13 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 
 
+def vector_scraper(*args: Any, **options: Any) -> Any:
+    """Pictures of gallery programs as SVG, sharp at any size."""
+    return matplotlib_scraper(*args, format="svg", **options)
+
+
 sphinx_gallery_conf: dict[str, Any] = {
+    "image_scrapers": (vector_scraper,),
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
     "filename_pattern": r"plot_",

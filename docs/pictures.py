@@ -69,9 +69,10 @@ def draw_calibration() -> None:
 
 
 def save(name: str) -> None:
-    """Save the figure that was drawn last."""
-    options = {"dpi": 110, "facecolor": "white", "metadata": {"Software": None}}
-    plt.gcf().savefig(HERE / "images" / f"{name}.png", **options)
+    """Save the figure that was drawn last; equal figures give equal files."""
+    with plt.rc_context({"svg.hashsalt": name}):
+        picture = HERE / "images" / f"{name}.svg"
+        plt.gcf().savefig(picture, facecolor="white", metadata={"Date": None})
     plt.close("all")
 
 

@@ -2,7 +2,7 @@
 //!
 //! α_dk = exp(x_d·λ_k) (Mimno and McCallum 2008). Given the tables l_dk ~ CRT(n_dk, α_dk) and the
 //! weights q_d that stand for the lengths of documents, the density of λ_k is that of a Poisson
-//! regression, Π_d α_dk^{l_dk} exp(-q_d α_dk), log-concave and independent of the other topics. The
+//! regression, Π_d α_dk^{l_dk} exp(-q_dk α_dk), log-concave and independent of the other topics. The
 //! intercept, whose exponential has a gamma prior, is integrated out of the density of the slopes and
 //! is drawn after them from its gamma distribution; the slopes are drawn by Metropolis and Hastings
 //! from a t distribution at their mode.
@@ -199,9 +199,9 @@ impl Regression {
         self.design.n_documents.iter().map(|&n| n as f64).collect()
     }
 
-    /// Draws λ of every topic, then σ², given the tables of each group and topic. `weights` are Σ_d q_d
-    /// over the documents of each group, and `scale` is a factor of them for each topic.
-    pub fn draw(&mut self, n_tables: &[f64], weights: &[f64], scale: &[f64], key: Key) {
+    /// Draws λ of every topic, then σ², given the tables of each group and topic; `weights` of a topic are
+    /// Σ_d q_dk over the documents of each group.
+    pub fn draw(&mut self, n_tables: &[f64], weights: impl Fn(usize) -> Vec<f64> + Sync, key: Key) {
         let (design, n_topics, precision) =
             (&self.design, self.priors.len(), self.variance.recip());
         let width = 1 + design.n_slopes;
@@ -215,8 +215,8 @@ impl Regression {
                 let row = slopes.iter_mut().zip(design.row(group));
                 row.for_each(|(sum, x)| *sum += n * x);
             }
-            let posterior =
-                Slopes { design, sums: &slopes, shape, rate, weights, scale: scale[k], precision };
+            let (sums, weights) = (&slopes[..], &weights(k)[..]);
+            let posterior = Slopes { design, sums, shape, rate, weights, precision };
             posterior.draw(own, key.unit(k as u64));
         });
         self.draw_variance(key.unit(u64::MAX));
@@ -260,7 +260,6 @@ struct Slopes<'a> {
     shape: f64,
     rate: f64,
     weights: &'a [f64],
-    scale: f64,
     precision: f64,
 }
 
@@ -303,7 +302,7 @@ impl Slopes<'_> {
         let top = predicted.iter().copied().fold(0.0, f64::max);
         let mut total = self.rate * exp(-top);
         for (group, (x, weight)) in predicted.into_iter().zip(self.weights).enumerate() {
-            let part = self.scale * weight * exp(x - top);
+            let part = weight * exp(x - top);
             take(group, part);
             total += part;
         }

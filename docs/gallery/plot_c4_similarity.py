@@ -3,8 +3,8 @@ Topics that are alike
 =====================
 
 A model with too many topics, ten instead of five, has pairs of similar topics. They
-show as dark squares off the diagonal. Matching two runs shows which topics are found
-again.
+show as bright squares beside the diagonal. Matching two runs shows which topics are
+found again.
 """
 
 import matplotlib.pyplot as plt

@@ -31,6 +31,7 @@ from .io import (
 )
 from .latent_classes import (
     ClassChoice as ClassChoice,
+    ClassInvariance as ClassInvariance,
     ClassOutcome as ClassOutcome,
     LatentClassAnalysis as LatentClassAnalysis,
     LatentTransitionAnalysis as LatentTransitionAnalysis,

@@ -84,11 +84,11 @@ pub(crate) struct ShardTokens {
 impl ShardTokens {
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let lengths: PyReadonlyArray1<'_, u32> = object.getattr("lengths")?.extract()?;
-        let exposures: Option<(PyReadonlyArray1<'_, f64>, PyReadonlyArray1<'_, u64>)> =
+        let exposures: Option<(PyReadonlyArray1<'_, f64>, PyReadonlyArray1<'_, u32>)> =
             object.getattr("exposure_groups")?.extract()?;
-        let exposures = exposures.map(|(values, n)| -> PyResult<_> {
-            let (values, n_documents) = (values.as_slice()?.to_vec(), n.as_slice()?.to_vec());
-            Ok(ExposureGroups { values, n_documents })
+        let exposures = exposures.map(|(values, numbers)| -> PyResult<_> {
+            let (values, numbers) = (values.as_slice()?.to_vec(), numbers.as_slice()?.to_vec());
+            Ok(ExposureGroups { values, numbers })
         });
         Ok(ShardTokens {
             lengths: lengths.as_slice()?.to_vec(),

@@ -71,9 +71,9 @@ impl ClassRegression {
         sweep: u64,
     ) -> PyResult<()> {
         let mut regression = self.regression.lock().unwrap_or_else(PoisonError::into_inner);
-        let scale = vec![1.0; regression.n_topics()];
         let key = Key::new(self.seed, Purpose::Parameters).unit(sweep);
-        regression.draw(n_rows.as_slice()?, exposures.as_slice()?, &scale, key);
+        let exposures = exposures.as_slice()?;
+        regression.draw(n_rows.as_slice()?, |_| exposures.to_vec(), key);
         Ok(())
     }
 }

@@ -203,11 +203,11 @@ impl Training {
         let globals = move |exposures: Option<ExposureGroups>| {
             let globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed)?;
             let mut globals = globals.with_bursts(bursts);
-            if let Some(exposures) = exposures {
-                globals = globals.with_exposures(&exposures)?;
-            }
             if let Some(design) = design {
                 globals = globals.with_covariates(design)?;
+            }
+            if let Some(exposures) = exposures {
+                globals = globals.with_exposures(&exposures)?;
             }
             Ok(Box::new(globals) as Box<dyn Globals>)
         };

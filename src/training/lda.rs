@@ -68,7 +68,7 @@ impl LdaGlobals {
 
     /// λ of all topics, given tables and q_d ~ Beta(α_d+, N_d), whose -ln are summed by group.
     fn update_coefficients(&mut self, lengths: &[u32], n_tables: &[u64]) {
-        let (key, n_topics) = (self.common.key().unit(u64::MAX - 1), self.common.a.len());
+        let key = self.common.key().unit(u64::MAX - 1);
         let Some(regression) = &mut self.common.regression else { return };
         let (totals, mut rng) = (regression.totals(), key.rng());
         let mut weights = vec![0.0; totals.len()];
@@ -77,7 +77,7 @@ impl LdaGlobals {
             weights[group] -= ln_beta_variate(totals[group], f64::from(n), &mut rng).0;
         }
         let n_tables: Vec<f64> = n_tables.iter().map(|&n| n as f64).collect();
-        regression.draw(&n_tables, &weights, &vec![1.0; n_topics], key);
+        regression.draw(&n_tables, |_| weights.clone(), key);
         self.common.a = regression.mean();
     }
 

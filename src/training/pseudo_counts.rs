@@ -49,6 +49,11 @@ impl<'a> PseudoCounts<'a> {
         &self.rows[..self.n_topics]
     }
 
+    /// The pseudo-count of a topic in each group.
+    pub(super) fn of_topic(self, topic: usize) -> impl Iterator<Item = f64> {
+        self.rows[topic..].iter().copied().step_by(self.n_topics)
+    }
+
     /// Group of a document of the corpus.
     pub(super) fn group(self, doc_ix: usize) -> usize {
         self.groups.map_or(0, |groups| groups[doc_ix] as usize)

@@ -59,13 +59,13 @@ impl Position {
     }
 }
 
-/// The different exposures of the documents of a corpus, increasing, and the documents of each.
+/// The different exposures of the documents of a corpus, increasing, and which each document has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExposureGroups {
     /// The exposures.
     pub values: Vec<f64>,
-    /// Number of documents that have each.
-    pub n_documents: Vec<u64>,
+    /// Number of the exposure of each document.
+    pub numbers: Vec<u32>,
 }
 
 /// Uniform topics of tokens, one after the other.
@@ -184,8 +184,7 @@ pub trait Tokens {
 pub struct MemoryTokens<C> {
     counts: C,
     lengths: Vec<u32>,
-    /// Number of the exposure of each document among the different ones, where they have exposures.
-    exposures: Option<(Vec<f64>, Vec<u32>)>,
+    exposures: Option<ExposureGroups>,
     blocks: Vec<DocumentBlock>,
     /// Topics of the best start, where there is more than one, in the order of documents and cells.
     best: Option<Vec<u16>>,
@@ -253,10 +252,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
     }
 
     fn exposures(&self) -> Option<ExposureGroups> {
-        let (values, numbers) = self.exposures.as_ref()?;
-        let mut n_documents = vec![0; values.len()];
-        numbers.iter().for_each(|&number| n_documents[number as usize] += 1);
-        Some(ExposureGroups { values: values.clone(), n_documents })
+        self.exposures.clone()
     }
 
     fn draw_first(&mut self, _: Position, mut topics: FirstTopics) -> Result<()> {
@@ -311,7 +307,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
     }
 
     fn exposed(&mut self, _: Position, n_topics: usize) -> Result<Vec<ExposedTokens>> {
-        let Some((_, numbers)) = &self.exposures else { return Ok(vec![]) };
+        let Some(ExposureGroups { numbers, .. }) = &self.exposures else { return Ok(vec![]) };
         let exposed = |block: &DocumentBlock| {
             ExposedTokens::new(block, &numbers[block.documents.clone()], n_topics)
         };
@@ -329,11 +325,11 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
 }
 
 /// The different exposures in increasing order, and for each document which of them it has.
-fn numbered(exposures: &[f64]) -> (Vec<f64>, Vec<u32>) {
+fn numbered(exposures: &[f64]) -> ExposureGroups {
     let mut values = exposures.to_vec();
     values.sort_unstable_by(f64::total_cmp);
     values.dedup_by_key(|e| e.to_bits());
     let number = |exposure: &f64| values.partition_point(|e| e < exposure) as u32;
     let numbers = exposures.iter().map(number).collect();
-    (values, numbers)
+    ExposureGroups { values, numbers }
 }

@@ -27,7 +27,19 @@ impl Shortlists {
     /// The fewest topics, for each word, that together have all of its probability but the share
     /// `left_out`, where each topic holds as many balls as `balls` says.
     pub fn new(urn: &LocalUrn, balls: &[f64], left_out: f64) -> Self {
-        let n_topics = balls.len();
+        let rows = urn.all_weights().chunks(balls.len());
+        let weights = rows.flat_map(|q| q.iter().zip(balls).map(|(q, balls)| q * balls)).collect();
+        Shortlists::of_weights(urn, weights, |_| left_out)
+    }
+
+    /// The same, of bursty topics, by the expected tokens of each word in each topic: all but so many of the
+    /// tokens of a word, as those in one topic come together.
+    pub fn of_tokens(urn: &LocalUrn, tokens: Vec<f64>, left_out: f64) -> Self {
+        Shortlists::of_weights(urn, tokens, |y| left_out / f64::from(y))
+    }
+
+    fn of_weights(urn: &LocalUrn, mut weights: Vec<f64>, left_out: impl Fn(u32) -> f64) -> Self {
+        let n_topics = urn.n_topics();
         let q = urn.all_weights();
         let mut lists = Shortlists {
             starts: vec![0],
@@ -37,11 +49,9 @@ impl Shortlists {
             n_topics,
         };
         let mut order: Vec<u16> = (0..n_topics as u16).collect();
-        let mut weights = vec![0.0; n_topics];
-        for (q, is_listed) in q.chunks(n_topics).zip(lists.is_listed.chunks_mut(n_topics)) {
-            for (weight, (q, balls)) in weights.iter_mut().zip(q.iter().zip(balls)) {
-                *weight = q * balls;
-            }
+        let words = weights.chunks_mut(n_topics).zip(lists.is_listed.chunks_mut(n_topics));
+        for ((weights, is_listed), (q, y)) in words.zip(urn.cells()) {
+            let left_out = left_out(y);
             let weight = |topic: u16| weights[usize::from(topic)];
             order.sort_unstable_by(|&x, &y| weight(y).total_cmp(&weight(x)).then(x.cmp(&y)));
             let total: f64 = weights.iter().sum();

@@ -149,7 +149,7 @@ fn bursty_factor_analysis_visits_assignments_as_often_as_their_posterior_says() 
     let counts = tiny();
     let (r, p, s) = (vec![0.7, 1.4], vec![0.6, 0.3], [0.5, 4.0]);
     let prior = PfaPrior { topic_word: BETA, probability: None, shape: None };
-    let globals = pfa_globals(&counts, prior, (r.clone(), p.clone()), 4);
+    let globals = pfa_globals(&counts, prior, (r.clone(), p.clone()), None, 4);
     let mut sampler = uniform(&counts, globals.with_bursts(fixed(2, &s)), drawing(4));
     check_frequencies(
         &mut sampler,

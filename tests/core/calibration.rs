@@ -83,7 +83,7 @@ pub(crate) fn check_uniform(names: &[&str], ranks: &[Vec<usize>]) {
 }
 
 /// Sizes of documents that differ by two orders, some of them equal.
-fn exposures() -> Vec<f64> {
+pub(crate) fn exposures() -> Vec<f64> {
     (0..N_DOCUMENTS).map(|doc_ix| [0.05, 0.4, 5.0, 1.0][doc_ix % 4]).collect()
 }
 

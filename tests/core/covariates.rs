@@ -1,16 +1,18 @@
 //! Pseudo-counts that depend on covariates of documents: the draws of their coefficients.
 
 use polyabayes::CountMatrix;
-use polyabayes::math::{gamma_law, ln_beta_variate, mean_and_error};
+use polyabayes::math::{gamma_law, ln_beta_variate};
 use polyabayes::regression::Design;
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{LdaPrior, PfaPrior};
 use rand_distr::{Distribution, Poisson, StandardNormal};
 
-use crate::calibration::{FEW_RUNS, N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, ranks};
+use crate::calibration::{
+    FEW_RUNS, N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, exposures, ranks,
+};
 use crate::common::{
-    MemoryChain, categorical, drawing, lda, lda_by_covariates, lda_documents, pfa_globals,
-    simulated, topics, uniform,
+    MemoryChain, categorical, drawing, lda_by_covariates, lda_documents, pfa_globals, topics,
+    uniform,
 };
 
 /// A binary covariate and a continuous one.
@@ -79,7 +81,7 @@ fn lda_ranks(thin: usize, seed: u64) -> Vec<usize> {
     })
 }
 
-fn pfa_ranks(thin: usize, seed: u64) -> Vec<usize> {
+fn pfa_ranks(exposures: Vec<f64>, thin: usize, seed: u64) -> Vec<usize> {
     const SHAPE: f64 = 2.0;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let prior = PfaPrior {
@@ -91,18 +93,19 @@ fn pfa_ranks(thin: usize, seed: u64) -> Vec<usize> {
     let (phi, x) = (topics(N_TOPICS, N_WORDS, prior.topic_word, &mut rng), covariates(N_DOCUMENTS));
     let p: Vec<f64> = (0..N_TOPICS).map(|_| ln_beta_variate(2.0, 8.0, &mut rng).0.exp()).collect();
     let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
-    for (document, x) in documents.iter_mut().zip(x.chunks_exact(N_SLOPES)) {
+    for ((document, x), e) in documents.iter_mut().zip(x.chunks_exact(N_SLOPES)).zip(&exposures) {
         for (k, r) in pseudo_counts(&truth, x).into_iter().enumerate() {
             // Rates beyond the largest that fits would be of no use to any model.
             let theta = gamma_law(r).sample(&mut rng) * p[k] / (1.0 - p[k]);
-            let n = Poisson::new(theta.min(1e4)).map_or(0.0, |law| law.sample(&mut rng));
+            let n = Poisson::new((e * theta).min(1e4)).map_or(0.0, |law| law.sample(&mut rng));
             (0..n as u64).for_each(|_| document[categorical(&phi[k], &mut rng)] += 1);
         }
     }
-    let counts = CountMatrix::from_dense(&documents).unwrap();
+    let counts = CountMatrix::from_dense(&documents).unwrap().with_exposures(exposures).unwrap();
     let design = Design::new(&x, N_DOCUMENTS, N_SLOPES).unwrap();
-    let globals = pfa_globals(&counts, prior, (vec![MEAN; N_TOPICS], p), seed);
-    let mut sampler = uniform(&counts, globals.with_covariates(design).unwrap(), drawing(seed));
+    let start = (vec![MEAN; N_TOPICS], p);
+    let globals = pfa_globals(&counts, prior, start, Some(design), seed);
+    let mut sampler = uniform(&counts, globals, drawing(seed));
     ranks(&functions(&truth, variance), &mut sampler, thin, |sampler| {
         summaries(sampler, 3 * N_TOPICS)
     })
@@ -112,6 +115,9 @@ fn pfa_ranks(thin: usize, seed: u64) -> Vec<usize> {
 fn covariates_are_calibrated_in_short() {
     let found: Vec<_> = (7_000..7_000 + FEW_RUNS).map(|seed| lda_ranks(40, seed)).collect();
     check_uniform(&NAMES, &found);
+    let exposed = |seed| pfa_ranks(exposures(), 30, seed);
+    let found: Vec<_> = (9_000..9_000 + FEW_RUNS).map(exposed).collect();
+    check_uniform(&NAMES, &found);
 }
 
 #[test]
@@ -119,43 +125,10 @@ fn covariates_are_calibrated_in_short() {
 fn covariates_are_calibrated() {
     let found: Vec<_> = (7_000..7_400).map(|seed| lda_ranks(100, seed)).collect();
     check_uniform(&NAMES, &found);
-    let found: Vec<_> = (8_000..8_400).map(|seed| pfa_ranks(60, seed)).collect();
-    check_uniform(&NAMES, &found);
-}
-
-/// Mean of a function over the sweeps of a chain, and its standard error by batches.
-fn mean(mut sampler: MemoryChain<'_>, function: impl Fn(&[f64]) -> f64) -> (f64, f64) {
-    const BATCHES: usize = 20;
-    (0..200).for_each(|_| sampler.sweep(&()).unwrap());
-    let mut batch = || {
-        let draws = (0..150).map(|_| {
-            sampler.sweep(&()).unwrap();
-            function(&sampler.parameters())
-        });
-        draws.sum::<f64>() / 150.0
-    };
-    let batches: Vec<f64> = (0..BATCHES).map(|_| batch()).collect();
-    mean_and_error(&batches)
-}
-
-#[test]
-fn an_intercept_alone_is_a_learned_asymmetric_prior() {
-    type Function = fn(&[f64]) -> f64;
-    let (_, counts) = simulated(N_TOPICS, N_WORDS, 0.4, 10, 40, 3);
-    let prior = LdaPrior { alpha: vec![MEAN; N_TOPICS], beta: 0.5, learned: true };
-    let design = Design::new(&[], 40, 0).unwrap();
-    let alone = lda_by_covariates(&counts, prior.clone(), design, 1);
-    let functions: [Function; 2] =
-        [|x| x[..N_TOPICS].iter().sum::<f64>().ln(), |x| x[..N_TOPICS].iter().map(|x| x * x).sum()];
-    let mut chains = vec![(alone, lda(&counts, prior.clone(), 2), functions[0])];
-    let design = Design::new(&[], 40, 0).unwrap();
-    let alone = lda_by_covariates(&counts, prior.clone(), design, 3);
-    chains.push((alone, lda(&counts, prior, 4), functions[1]));
-    for (alone, learned, function) in chains {
-        let ((x, x_error), (y, y_error)) = (mean(alone, function), mean(learned, function));
-        let errors = (x - y) / x_error.hypot(y_error);
-        assert!(errors.abs() < 4.0, "{x} +- {x_error}, {y} +- {y_error}");
-        assert!(x_error < 0.1 * y.abs().max(1.0), "{x} +- {x_error}");
+    for (first, exposures) in [(8_000, vec![1.0; N_DOCUMENTS]), (9_000, exposures())] {
+        let run = |seed| pfa_ranks(exposures.clone(), 60, seed);
+        let found: Vec<_> = (first..first + 400).map(run).collect();
+        check_uniform(&NAMES, &found);
     }
 }
 

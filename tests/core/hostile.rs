@@ -197,7 +197,7 @@ proptest! {
         let state = ChainState { position, best: None, parameters, n_kept };
         let globals: Box<dyn Globals> = if is_pfa {
             let prior = PfaPrior { topic_word: 0.1, probability: Some((1.0, 1.0)), shape: None };
-            Box::new(pfa_globals(&documents, prior, (vec![0.5; 2], vec![0.5; 2]), 0))
+            Box::new(pfa_globals(&documents, prior, (vec![0.5; 2], vec![0.5; 2]), None, 0))
         } else {
             let prior = LdaPrior { alpha: vec![0.5; 2], beta: 0.1, learned: true };
             Box::new(lda_globals(&documents, prior, 0))

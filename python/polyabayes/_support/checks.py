@@ -171,8 +171,12 @@ def floats(name: str, value: Any) -> NDArray[np.float64]:
     except OverflowError as error:
         raise wrong(name, value, "holds a number that no float is as large as") from error
     except (TypeError, ValueError) as error:
-        raise wrong_type(name, value, f"must hold numbers, got {value!r:.100}") from error
-    raise wrong_type(name, value, f"must hold numbers, got {value!r:.100}")
+        raise wrong_type(name, value, f"must hold numbers, got {_line(value)}") from error
+    raise wrong_type(name, value, f"must hold numbers, got {_line(value)}")
+
+
+def _line(value: Any) -> str:
+    return " ".join(repr(value).split())[:100]
 
 
 def entries(name: str, value: Any) -> list[Any]:

@@ -221,12 +221,17 @@ def line_blocks(path: Path, n_bytes: int = _BLOCK_BYTES) -> Iterator[tuple[int, 
                 line += found.count(b"\n") + 1
 
 
-def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
-    """All lines of a text file, without their ends and without a byte order mark."""
+def check_encoding(encoding: str) -> None:
+    """Refuse what is no encoding of text."""
     try:
         "a".encode(encoding)
     except (LookupError, ValueError, TypeError) as error:
         raise InvalidArgumentError(f"encoding={encoding!r} is not one of text: {error}") from error
+
+
+def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
+    """All lines of a text file, without their ends and without a byte order mark."""
+    check_encoding(encoding)
     with open_binary(path) as stream, reading(path):
         content = stream.read()
     try:

@@ -114,7 +114,7 @@ _PLAIN = (str, int, float, np.generic, type(None))
 def _plain(value: Any) -> Any:
     """A value of JSON."""
     if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
+        value = (value.astype(str) if value.dtype.kind == "M" else value).tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     if isinstance(value, list | tuple):

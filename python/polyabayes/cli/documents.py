@@ -117,9 +117,9 @@ def score(
     """
     if json and output == "-":
         raise InvalidArgumentError("--json and --output - both want standard output: give a file")
-    earlier = None if baseline is None else gates.read_scores(baseline)
     scorer = pb.read_model(model)
     documents = read(corpus, given, scorer)
+    earlier = None if baseline is None else gates.read_scores(baseline, documents.n_documents)
     options = {**given_exposure(documents, given), **given.of("log_likelihood")}
     with gates.limited(max_time) as stopped:
         try:

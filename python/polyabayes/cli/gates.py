@@ -51,8 +51,8 @@ def limited(seconds: float | None) -> Iterator[_Stopped]:
         timer.cancel()
 
 
-def read_scores(path: str) -> list[dict[str, Any]]:
-    """Rows of the documents that an earlier ``score --json`` printed."""
+def read_scores(path: str, n_documents: int) -> list[dict[str, Any]]:
+    """Rows of the documents that an earlier ``score --json`` printed: so many."""
     try:
         found = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
@@ -62,6 +62,10 @@ def read_scores(path: str) -> list[dict[str, Any]]:
     rows = found.get("rows") if isinstance(found, dict) else None
     if not rows or found.get("kind") != "LogLikelihood":
         raise FileFormatError(f"--baseline: {path} is not what polyabayes score --json prints")
+    if len(rows) != n_documents:
+        raise InvalidArgumentError(
+            f"--baseline scores {len(rows):,} documents, not these {n_documents:,}"
+        )
     return list(rows)
 
 

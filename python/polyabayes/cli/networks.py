@@ -195,8 +195,9 @@ def search(
             raise InvalidArgumentError(
                 f"{option} is an option of a corpus, not of a graph and a tensor"
             )
-    if test and given.n_folds is not None:
-        raise InvalidArgumentError("--folds holds documents out by itself: leave out --test")
+    if given.n_folds is not None and (test or plot):
+        option = "--test" if test else "--plot"
+        raise InvalidArgumentError(f"--folds writes a table of its own folds: leave out {option}")
     if of_network:
         model = _network(given, inputs[0])
         _check_priors(model, prior)
@@ -220,8 +221,6 @@ def search(
         return _run(found, corpus, prior, output, plot, held_out)
     folds = pb.cross_validate(found, corpus, priors=prior[1:], **given.of("cross_validate"))
     write_table(folds, output)
-    if plot is not None:
-        save_picture(pb.plotting.plot_predictive_bounds(folds), plot)
     return 0
 
 

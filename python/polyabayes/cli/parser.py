@@ -12,6 +12,7 @@ import ast
 import importlib.util
 import inspect
 import re
+import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -323,7 +324,8 @@ class Parser(argparse.ArgumentParser):
             return option
         if value in ("False", "None"):
             return f"no {option}"
-        return f"{option} {','.join(x.strip(chr(39)) for x in value.strip('[]').split(', '))}"
+        entries = ",".join(x.strip(chr(39)) for x in value.strip("[]").split(", "))
+        return f"{option} {shlex.quote(entries)}"
 
 
 def parse(argv: list[str], version: str) -> Given:

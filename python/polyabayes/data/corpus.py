@@ -202,14 +202,9 @@ class Corpus(DocumentCounts):
         >>> Corpus.from_documents(["The urns", "an urn"], stem="english", stop_words="english")
         <Corpus: 2 documents, 1 word, 2 tokens>
         """
-        named = {
-            "stop_words": stop_words,
-            "min_df": min_df,
-            "max_df": max_df,
-            "ngram_range": ngram_range,
-            "stem": stem,
-        }
-        options.update({name: value for name, value in named.items() if value is not None})
+        names = ("stop_words", "min_df", "max_df", "ngram_range", "stem")
+        named = zip(names, (stop_words, min_df, max_df, ngram_range, stem), strict=True)
+        options.update({name: value for name, value in named if value is not None})
         return cls._made(
             source_of_lists(documents, vocabulary, ids, options, checked_on_empty(on_empty))
         )

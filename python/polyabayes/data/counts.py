@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,6 +17,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, Inva
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
 Words: TypeAlias = "NDArray[np.object_]"
+T = TypeVar("T", bound=Iterable[Any])
 
 MAX_COUNT = 2**32 - 1
 _LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
@@ -58,17 +60,20 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
 def checked_words(words: Any) -> Words:
     """Words of a vocabulary as an array of str objects; repeated words are refused."""
     remedy = "add up the counts of equal words and name each word once"
+    # Vectorisers, transformers and pipelines.
+    if hasattr(words, "get_feature_names_out"):
+        words = words.get_feature_names_out()
     return distinct(checked_labels(words, "vocabulary"), "vocabulary holds the word", remedy)
 
 
-def distinct(labels: Words, holds: str, remedy: str) -> Words:
+def distinct(labels: T, holds: str, remedy: str) -> T:
     """Labels of which none stands twice; `holds` begins the message."""
-    if len(set(labels)) < len(labels):
-        first: dict[str, int] = {}
-        place = next(k for k, label in enumerate(labels) if first.setdefault(label, k) < k)
-        raise InvalidArgumentError(
-            f"{holds} {labels[place]!r} twice, the second time at {place}; {remedy}"
-        )
+    first: dict[Any, int] = {}
+    for place, label in enumerate(labels):
+        if first.setdefault(label, place) < place:
+            raise InvalidArgumentError(
+                f"{holds} {label!r} twice, the second time at {place}; {remedy}"
+            )
     return labels
 
 
@@ -126,14 +131,7 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
     """
     if vocabulary is None:
         return None
-    if hasattr(vocabulary, "get_feature_names_out"):
-        vocabulary = vocabulary.get_feature_names_out()
-    if checks.is_single(vocabulary) or not hasattr(vocabulary, "__getitem__"):
-        raise InvalidTypeError(
-            "vocabulary must be a sequence of words or a fitted vectoriser, got "
-            f"{type(vocabulary).__name__}"
-        )
-    words = checked_words([str(word) for word in vocabulary])
+    words = checked_words(vocabulary)
     if len(words) != n_words:
         raise InvalidArgumentError(
             f"vocabulary has {len(words):,} words, but {origin} has {n_words:,} columns; give one "
@@ -162,12 +160,6 @@ def values_of_frame(frame: Any, name: str) -> Any:
     """The counts of a pandas DataFrame as a sparse matrix or an array."""
     import pandas
 
-    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        if getattr(dtype, "kind", "O") not in _NUMERIC_KINDS + "Oc":
-            raise InvalidTypeError(
-                f"column {column!r} of {name} holds {dtype}, not counts; leave it out, name it in "
-                f"metadata or make it the index, and {_VECTORISE}"
-            )
     is_sparse = all(
         isinstance(dtype, pandas.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes
     )
@@ -204,6 +196,9 @@ def _dense(values: Any, name: str) -> NDArray[Any]:
             ) from error
         except (TypeError, ValueError) as error:
             raise _not_numbers(name, error) from error
+    if isinstance(values, (str, bytes, os.PathLike)):
+        call = f"polyabayes.read_corpus({values!r:.60})"
+        raise InvalidTypeError(f"{name} must hold counts: {call} reads a file, [text] is one text")
     if array.dtype.kind not in _NUMERIC_KINDS + "c":
         raise InvalidTypeError(
             f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.abc import InspectLoader
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,26 +23,8 @@ from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
 _MIN_DOCSTRING_WORDS = 40
 # Bytes while drawing: per token (document, word, count); per document and topic (weight, count).
 _TOKEN_BYTES, _CELL_BYTES = 16, 16
-_DOCUMENTED_MODULES = """
-    _pydecimal argparse ast asyncio.base_events asyncio.events asyncio.locks asyncio.queues
-    asyncio.runners asyncio.streams asyncio.subprocess asyncio.tasks base64 bdb bisect bz2
-    calendar cmd code codeop collections colorsys compileall concurrent.futures._base
-    concurrent.futures.process concurrent.futures.thread configparser contextlib copy copyreg csv
-    ctypes dataclasses datetime difflib dis doctest email.charset email.header
-    email.headerregistry email.message email.policy email.utils enum filecmp fileinput fnmatch
-    fractions ftplib functools getopt gettext glob graphlib gzip hashlib heapq hmac html.parser
-    http.client http.cookiejar http.cookies http.server imaplib importlib.abc inspect ipaddress
-    json json.decoder json.encoder linecache locale logging logging.config logging.handlers lzma
-    mimetypes modulefinder multiprocessing.managers multiprocessing.pool
-    multiprocessing.shared_memory numbers operator optparse pdb pickle pickletools pkgutil
-    platform plistlib poplib pprint profile pstats pyclbr pydoc queue random reprlib rlcompleter
-    sched selectors shelve shlex shutil smtplib socket socketserver ssl statistics string
-    subprocess symtable tarfile tempfile textwrap threading timeit tokenize trace traceback turtle
-    types typing unittest.case unittest.loader unittest.mock unittest.suite urllib.parse
-    urllib.request urllib.robotparser uuid venv warnings wave weakref webbrowser wsgiref.handlers
-    xml.dom.minidom xml.etree.ElementTree xml.sax.handler xmlrpc.client xmlrpc.server zipapp
-    zipfile
-"""
+# Modules whose docstrings are documents.
+_MODULES = Path(__file__).with_suffix(".txt").read_text("utf-8").split()
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +135,11 @@ def make_lda_corpus(
     <Corpus: 100 documents, 50 words, 3,000 tokens>
     """
     rng = random_generator(random_state)
-    _refuse_bad_size(n_documents, "n_documents")
+    checks.whole_number("n_documents", n_documents)
     topics = _topics(topic_word, n_topics, n_words, topic_word_prior, rng)
     if not np.allclose(topics.sum(axis=1), 1.0, rtol=0.0, atol=1e-8):
         raise InvalidArgumentError("the rows of topic_word must sum to 1; divide each by its sum")
-    prior = _per_topic(doc_topic_prior, len(topics), "doc_topic_prior")
+    prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, len(topics))
     lengths = np.asarray(document_length)
     if lengths.dtype.kind not in "iu" or (lengths < 0).any():
         raise InvalidArgumentError(
@@ -230,10 +212,10 @@ def make_gamma_poisson_corpus(
     100
     """
     rng = random_generator(random_state)
-    _refuse_bad_size(n_documents, "n_documents")
+    checks.whole_number("n_documents", n_documents)
     topics = _topics(topic_word, n_topics, n_words, topic_word_prior, rng)
-    shapes = _per_topic(shape, len(topics), "shape")
-    probabilities = _per_topic(probability, len(topics), "probability")
+    shapes = checks.positive_vector("shape", shape, len(topics))
+    probabilities = checks.positive_vector("probability", probability, len(topics))
     if (probabilities >= 1).any():
         raise InvalidArgumentError(f"probability must be in (0, 1), got {probability!r}")
     totals, scales = topics.sum(axis=1), probabilities / (1 - probabilities)
@@ -307,40 +289,19 @@ def _topics(
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     if topic_word is None:
-        _refuse_bad_size(n_topics, "n_topics")
-        _refuse_bad_size(n_words, "n_words")
+        checks.whole_number("n_topics", n_topics)
+        checks.whole_number("n_words", n_words)
         fits("n_words", n_words, 8)
         fits("n_topics", n_topics, 8 * n_words)
         prior = checks.positive_number("topic_word_prior", prior)
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)
-    topics = checks.floats("topic_word", topic_word)
-    if topics.ndim != 2 or not topics.size:
-        raise InvalidArgumentError(
-            f"topic_word must have shape (n_topics, n_words), got {topics.shape}"
-        )
+    topics = checks.matrix("topic_word", topic_word, "(n_topics, n_words)")
     if not np.isfinite(topics).all() or (topics < 0).any() or not topics.any(axis=1).all():
         raise InvalidArgumentError(
             "topic_word must be finite and not negative, and each topic needs a word; correct "
             "or leave out the topics that break this"
         )
     return topics
-
-
-def _per_topic(value: Any, n_topics: int, name: str) -> NDArray[np.float64]:
-    values = checks.floats(name, value)
-    if values.shape not in ((), (n_topics,)):
-        raise InvalidArgumentError(
-            f"{name} has shape {values.shape}; give a number or one for each of the {n_topics} "
-            "topics"
-        )
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise InvalidArgumentError(f"{name} must be positive and finite, got {value!r}")
-    return np.broadcast_to(values, n_topics).copy()
-
-
-def _refuse_bad_size(size: int, name: str) -> None:
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-        raise InvalidArgumentError(f"{name} must be a positive int, got {size!r}")
 
 
 def _help_topics() -> Iterator[tuple[str, str]]:
@@ -356,7 +317,7 @@ def _help_topics() -> Iterator[tuple[str, str]]:
 
 
 def _docstrings() -> Iterator[tuple[str, str]]:
-    for module in _DOCUMENTED_MODULES.split():
+    for module in _MODULES:
         try:
             spec = importlib.util.find_spec(module)
         except ModuleNotFoundError:

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes._support.output.tables import columns_of, counted, html_table, some
 from polyabayes.data.counts import Words, checked_exposure, columns_of_words
 from polyabayes.data.metadata import checked_metadata
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.selection import Selectable
 from polyabayes.exceptions import InvalidArgumentError, argument
-
-_NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -302,8 +300,8 @@ class DocumentCounts(Selectable):
         if unseen == "raise" and not known.all():
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()
             raise InvalidArgumentError(
-                f"the documents have {_some(missing)} outside the vocabulary; "
-                f"use {argument('unseen', 'drop')} to leave them out"
+                f"the documents have {counted(len(missing), 'word')} ({some(missing)}) outside the "
+                f"vocabulary; use {argument('unseen', 'drop')} to leave them out"
             )
         counts = sparse.csr_matrix(
             (table.data[known], (table.row[known], columns[known])),
@@ -312,9 +310,3 @@ class DocumentCounts(Selectable):
         counts.sort_indices()
         aligned = self._replaced(counts=counts, vocabulary=wanted)
         return aligned, int(table.data[~known].sum())
-
-
-def _some(names: Sequence[object]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_NAMES_SHOWN])
-    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-    return f"{counted(len(names), 'word')} ({shown}{more})"

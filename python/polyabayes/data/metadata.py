@@ -7,17 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyabayes._support.optional import import_optional
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.frames import frame_of
-from polyabayes.data.counts import Words
+from polyabayes.data.counts import Words, distinct
 from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import (
-    FileFormatError,
-    InvalidArgumentError,
-    InvalidTypeError,
-    MissingDependencyError,
-    argument,
-)
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,10 +32,8 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
             columns = {name: rows_by_name(name, x, ids) for name, x in values.items()}
             # Without an index, by which pandas would match them, but with their categories.
             arrays = {name: getattr(x, "array", x) for name, x in columns.items()}
-            are_typed = {name: hasattr(x, "dtype") for name, x in arrays.items()}
-            values = pandas.DataFrame(
-                {name: x if are_typed[name] else list(x) for name, x in arrays.items()}
-            )
+            lists = {name: list(x) for name, x in arrays.items() if not hasattr(x, "dtype")}
+            values = pandas.DataFrame(arrays | lists)
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(
                 f"{argument('metadata')} must hold one value for each document in every column: "
@@ -58,11 +51,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
             "one row for each"
         )
     names = [str(name) for name in frame.columns]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InvalidArgumentError(
-            f"{argument('metadata')} has two columns that are called {twice!r}; rename one"
-        )
+    distinct(names, f"{argument('metadata')} has the column", "rename one")
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
     if ids is None:
         return checked
@@ -88,12 +77,9 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
             if column.dtype.name == "category" and column.cat.categories.dtype.kind in "biuf"
         }
     }
+    import_optional("pyarrow", "writing metadata needs pyarrow", "frames")
     try:
         frame.to_parquet(stream)
-    except ImportError as error:
-        raise MissingDependencyError(
-            "writing metadata needs pyarrow: pip install 'polyabayes[frames]'"
-        ) from error
     except (TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
         raise InvalidTypeError(
             f"{argument('metadata')} has a column that cannot be written ({error}): make its "
@@ -105,12 +91,9 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
 def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
     """Restore the table from the bytes of :func:`metadata_bytes`; `path` is for messages."""
     pandas = import_pandas()
+    import_optional("pyarrow", "reading metadata needs pyarrow", "frames")
     try:
         frame: pd.DataFrame = pandas.read_parquet(io.BytesIO(bytes(content)))
-    except ImportError as error:
-        raise MissingDependencyError(
-            "reading metadata needs pyarrow: pip install 'polyabayes[frames]'"
-        ) from error
     except Exception as error:
         raise FileFormatError(f"{path}: its metadata cannot be read: {error}") from error
     for name, (categories, is_ordered) in frame.attrs.pop(_CATEGORIES, {}).items():

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.conversion.tables import DOCUMENT_NAMES
-from polyabayes.data.counts import Words, columns_of_words
+from polyabayes.data.counts import columns_of_words
 from polyabayes.exceptions import InvalidArgumentError, argument
-
-_N_SHOWN = 5
 
 
 def rows_by_name(name: str, rows: Any, names: Any) -> Any:
-    """Rows of a pandas object in the order of `names`, those of the documents or of other rows.
+    """Rows of a pandas object or a corpus in the order of `names`, of documents or other rows.
 
     The index of the rows names them, or else a column with all names. Rows without names, and rows
     for data without names, are returned unchanged: they are matched by place. Other names are
     refused; an index of whole numbers that are no names only counts rows.
     """
-    index = checks.index_of(rows)
+    index, is_frame = checks.index_of(rows), hasattr(rows, "iloc")
+    index = index if is_frame else getattr(rows, "ids", None)
     if names is None or index is None:
         return rows
     wanted, mine = list(map(str, names)), list(map(str, index))
@@ -35,8 +34,16 @@ def rows_by_name(name: str, rows: Any, names: Any) -> Any:
         if are_numbers and (_is_range(mine) or known.isdisjoint(wanted)):
             is_table = hasattr(rows, "columns") and not _is_range(wanted)
             return _rows_by_column(name, rows, wanted) if is_table else rows
-        raise _other_names(name, mine, wanted, f"{name}.loc[names]", f"{name}.to_numpy()")
-    return rows.iloc[_places(name, mine, wanted)]
+        remedy, other = (".loc[names]", ".to_numpy()") if is_frame else ("[names]", ".counts")
+        raise _other_names(name, mine, wanted, name + remedy, name + other)
+    return (rows.iloc if is_frame else rows)[_places(name, mine, wanted)]
+
+
+def columns_by_name(name: str, values: Any, names: Any) -> Any:
+    """The same of the columns of a frame, or of the entries of a Series."""
+    turned = values.T if hasattr(values, "columns") else values
+    found = rows_by_name(name, turned, names)
+    return found.T if turned is not values else found
 
 
 def _is_range(labels: list[str]) -> bool:
@@ -91,7 +98,7 @@ def _other_names(
     return checks.wrong(
         name,
         missing[0],
-        f"has no row for {_some(missing)} of the data, but has {_some(mine)}: rows are matched by "
+        f"has no row for {some(missing)} of the data, but has {some(mine)}: rows are matched by "
         f"name; use {remedy} where they have the names, or {other} if the order is right",
     )
 
@@ -112,12 +119,7 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         raise checks.wrong(
             name,
             None,
-            f"has other columns than {argument('vocabulary')}: {_some(others)} are in one of them "
+            f"has other columns than {argument('vocabulary')}: {some(others)} are in one of them "
             f"only; give the words of the columns, or {name}.to_numpy() if the order is right",
         )
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary
-
-
-def _some(names: Sequence[Any] | Words) -> str:
-    more = f" and {len(names) - _N_SHOWN:,} more" if len(names) > _N_SHOWN else ""
-    return ", ".join(map(repr, names[:_N_SHOWN])) + more

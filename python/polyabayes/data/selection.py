@@ -242,7 +242,9 @@ class Selectable:
             for name, value in (("min_df", min_df), ("max_df", max_df))
         )
         least = max(least, checks.whole_number("min_documents", min_documents, least=0))
-        most = min(most, checks.not_negative_number("max_share", max_share) * len(self))
+        if checks.not_negative_number("max_share", max_share) > 1:
+            raise checks.wrong("max_share", max_share, "must be at most 1, a share of documents")
+        most = min(most, max_share * len(self))
         is_kept = (n_documents >= least) & (n_documents <= most)
         if isinstance(stop_words, str):
             stop_words = stop_words_of(stop_words)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.sources import is_mudata
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import as_scorable, exposed
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis, TopicWeights
+from polyabayes.models.fitted_topics import labels_of, orders_of_words
 
 
 def to_anndata(
@@ -41,6 +43,10 @@ def to_anndata(
         * ``varm[key]``: topics, shape (n_vars, n_components); NaN for variables unknown to the
           model.
         * ``varm[key + "_std"]``: ``components_std_`` of the model, if it has them.
+        * ``obs[key]``: the topic with most of the cell's expected counts.
+        * ``uns["rank_genes_" + key]``: genes of each topic by specificity, where scanpy's
+          ``sc.pl.rank_genes_groups_dotplot`` and the like find them: ``scores`` are FREX,
+          ``logfoldchanges`` log2 of the lift. There are no p-values: these are NaN.
         * ``uns[key]``: class and prior parameters of the model.
     layer : str, optional
         Layer that holds the counts; default ``X``.
@@ -88,9 +94,10 @@ def to_anndata(
                 f"{adata.n_obs:,} cells"
             )
         found = measured.topic_weights(documents) if weights is None else weights
-        adata.obsm[f"X_{key}"], adata.obsm[f"X_{key}_std"] = found
+        mean, adata.obsm[f"X_{key}_std"] = found
     else:
-        adata.obsm[f"X_{key}"] = np.asarray(measured.transform(documents))
+        mean = np.asarray(measured.transform(documents))
+    adata.obsm[f"X_{key}"] = mean
     for end, table in (
         ("", fitted.components_),
         ("_std", getattr(fitted, "components_std_", None)),
@@ -100,6 +107,27 @@ def to_anndata(
     adata.uns[key] = {
         "model": type(fitted).__name__,
         **{name.rstrip("_"): getattr(fitted, name) for name in fitted._arrays[1:]},
+    }
+    labels, known, pandas = labels_of(fitted, 0), columns >= 0, import_pandas()
+    main = (mean * fitted.components_.sum(axis=1)).argmax(axis=1)
+    adata.obs[key] = pandas.Categorical.from_codes(main, labels)
+    orders = {name: order[:, columns[known]] for name, order in orders_of_words(fitted).items()}
+    by_frex = np.argsort(-orders["frex"], axis=1, kind="stable")
+    frex, lift = (np.take_along_axis(orders[name], by_frex, axis=1) for name in ("frex", "lift"))
+    tables: dict[str, Any] = {
+        "names": np.asarray(adata.var_names[known], dtype=object)[by_frex],
+        "scores": frex,
+        "logfoldchanges": np.log2(np.maximum(lift, np.finfo(float).tiny)),
+        **dict.fromkeys(("pvals", "pvals_adj"), np.full_like(frex, np.nan)),
+    }
+    layers = {} if layer is None else {"layer": layer}
+    adata.uns[f"rank_genes_{key}"] = {
+        "params": {"groupby": key, "reference": "rest", "method": "FREX", "use_raw": False}
+        | layers,
+        **{
+            name: pandas.DataFrame(x.T, columns=labels).to_records(index=False)
+            for name, x in tables.items()
+        },
     }
 
 

@@ -13,8 +13,8 @@ from polyabayes.interop.stm import from_stm
 from polyabayes.models import LatentDirichletAllocation, load
 
 _STATE = b"#doc source pos typeindex type topic"
-# First bytes of a file of R's save, and of saveRDS.
-_R = (b"RDX", b"X\n")
+# First bytes of a file of R's save, of saveRDS, and of both if xz or bzip2 packed it.
+_R = (b"RDX", b"X\n", b"\xfd7zXZ", b"BZh")
 
 
 def read_model(path: str | os.PathLike[str]) -> Any:

@@ -41,8 +41,9 @@ def from_stm(
     Returns
     -------
     DocumentModel
-        With prevalence covariates, its ``covariates=`` are rows of stm's design matrix
-        (``model.matrix(formula, data)``, with the column of ones).
+        With prevalence covariates, its ``covariates=`` are a data frame of these covariates, which
+        the names of the fit's design matrix tell (products and levels, too), or rows of that matrix
+        (``model.matrix(formula, data)``, with the column of ones), as splines need.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def from_stm(
     Examples
     --------
     >>> stm = pb.interop.from_stm("gadarianFit.RData")  # doctest: +SKIP
-    >>> result = pb.log_likelihood(stm, documents, covariates=design)  # doctest: +SKIP
+    >>> result = pb.log_likelihood(stm, documents, covariates=survey)  # doctest: +SKIP
     """
     parts = _fit_in(fit, name)
     settings, topics = parts["settings"], np.exp(_topics_at(parts, level))

@@ -46,6 +46,12 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
             with archive.open(member) as content:
                 about = f"{path}: {member.filename!r}"
                 arrays[name] = _read_array(about, content, member.file_size)
+    if unknown and not arrays:
+        call = f"polyabayes.Corpus(numpy.load({str(path)!r})[{unknown[0]!r}])"
+        raise FileFormatError(
+            f"{path} cannot be read: it holds {unknown[0]!r:.60}, not what write_corpus, "
+            f"write_tensor or scipy.sparse.save_npz writes; {call} takes an array of counts"
+        )
     if unknown and wanted[0] in arrays:
         raise FileFormatError(
             f"{path} holds the array {unknown[0]!r:.60}, which is none of such a file: it is "

@@ -97,8 +97,8 @@ def _of_h5(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
         raise FileFormatError(
-            f"{path} is not a feature-barcode matrix of Cell Ranger: {error}; files of AnnData end "
-            "in .h5ad"
+            f"{path} is not a feature-barcode matrix of Cell Ranger: {error}; if it is AnnData, "
+            f"use {argument('format', 'h5ad')}"
         ) from error
 
 

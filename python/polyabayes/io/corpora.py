@@ -10,6 +10,7 @@ from typing import Any
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, content_of, read_lines, within_memory
+from polyabayes.data.conversion.tables import number_of
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.cells import read_h5ad
@@ -219,14 +220,12 @@ def _resolve_exposure(exposure: Any) -> Any:
         return exposure
     path = checked_path(exposure, "exposure")
     with content_of(path):
-        lines = " ".join(read_lines(path)).split()
-    values = []
-    for number, line in enumerate(lines, 1):
-        try:
-            values.append(float(line))
-        except ValueError as error:
-            raise FileFormatError(
-                f"{path}, number {number}: {line!r:.50} is not a size of a document; give one "
-                "number per line"
-            ) from error
-    return values
+        texts = " ".join(read_lines(path)).split()
+    sizes = list(map(number_of, texts))
+    if None in sizes:
+        number = sizes.index(None)
+        raise FileFormatError(
+            f"{path}, number {number + 1}: {texts[number]!r:.50} is not a size of a document; give "
+            "one number per line"
+        )
+    return sizes

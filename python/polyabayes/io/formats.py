@@ -13,6 +13,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
 from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
+from polyabayes.io.kinds import refuse_other_doors, refuse_other_kinds
 from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrices.ldac import read_ldac, write_ldac
 from polyabayes.io.matrices.matrix_market import (
@@ -30,7 +31,7 @@ from polyabayes.io.tabular.factor_tables import (
 )
 from polyabayes.io.tensors.npz import read_tensor_npz, write_tensor_npz
 from polyabayes.io.tensors.tns import read_tns, read_tns_corpus, write_tns
-from polyabayes.io.text import read_text, refuse_tables
+from polyabayes.io.text import read_text
 
 T = TypeVar("T")
 
@@ -65,42 +66,21 @@ TENSOR_WRITERS: dict[str, Callable[[CountTensor, Path], None]] = {
     "npz": write_tensor_npz,
     "csv": write_factor_csv,
 }
-_FORMAT_OF_SUFFIX = {
-    ".ldac": "ldac",
-    ".dat": "ldac",
-    ".lda-c": "ldac",
-    ".mtx": "mtx",
-    ".mm": "mtx",
-    ".npz": "npz",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".all": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".h5ad": "h5ad",
-    ".h5": "10x",
-    ".parquet": "parquet",
-    ".txt": "text",
-    ".mallet": "mallet",
-    ".tns": "tns",
+_ENDINGS = {
+    "ldac": ".ldac .dat .lda-c",
+    "mtx": ".mtx .mm",
+    "npz": ".npz",
+    "tns": ".tns",
+    "svmlight": ".svmlight .libsvm",
+    "csv": ".csv .tsv .tab .all",
+    "parquet": ".parquet",
+    "jsonl": ".jsonl .ndjson",
+    "h5ad": ".h5ad",
+    "10x": ".h5",
+    "text": ".txt",
+    "mallet": ".mallet",
 }
-# What files at the wrong door are, and the door that takes them.
-_PICKLE = "a pickle, which may run code: load it with its own package, and give the object to "
-_OTHER_DOORS = {
-    (".rda", ".rds", ".rdata"): "a file of R: polyabayes.interop.from_stm(path) reads models of "
-    "stm; save counts by Matrix::writeMM(counts, 'x.mtx')",
-    (".pkl", ".pickle", ".joblib", ".model"): f"{_PICKLE}polyabayes.log_likelihood (a model of "
-    "scikit-learn, gensim or tomotopy) or to polyabayes.Corpus (counts)",
-    (".safetensors",): "a model: polyabayes.load(path) reads it",
-    (".xlsx", ".xls", ".ods"): "a spreadsheet: polyabayes.Corpus.from_table("
-    "pandas.read_excel(path)) takes its table",
-    (".sav", ".dta", ".sas7bdat"): "a table of a statistics package: polyabayes.Corpus.from_table("
-    "pandas.read_spss(path)) takes it, and pandas.read_stata or read_sas",
-    (".pdf", ".docx", ".doc", ".html"): "no plain text: convert its text to a .txt file first",
-}
+_FORMAT_OF_SUFFIX = {suffix: name for name, x in _ENDINGS.items() for suffix in x.split()}
 # Options that only tables have: a .txt file with one of them is no text.
 _OPTIONS_OF_TABLES = {
     *("text", "ids", "document", "word", "count", "metadata", "layout"),
@@ -124,16 +104,25 @@ def reader_of(
         if path != STANDARD_INPUT and not path.is_dir():
             open_regular(path).close()
     if name is None:
-        name = piped if path == STANDARD_INPUT else _format_of(path, list(readers))
-        if name == "text" and not path.is_dir():
+        is_corpus = "text" in readers
+        refuse_other_doors(path, "Corpus.from_table" if is_corpus else "CountTensor.from_frame")
+        name = piped if path == STANDARD_INPUT else _format_of(path)
+        if name in ("text", "csv", None) and not path.is_dir():
             if options.keys() & _OPTIONS_OF_TABLES:
                 name = "csv"
-            else:
-                refuse_tables(path)
-    if checks.text("format", name) not in readers:
-        raise InvalidArgumentError(
-            _other_reader(path, name) or f"unknown format {name!r}; known are {', '.join(readers)}"
-        )
+            elif is_corpus:
+                refuse_other_kinds(path, name)
+    if name is None or checks.text("format", name) not in readers:
+        told = f"unknown format {name!r}: name it by {argument('format')}; known are "
+        told += ", ".join(readers)
+        if name is None:
+            told = f"the name of {path} does not show its format; {told.partition(': ')[2]}"
+        elif name in TENSOR_READERS:
+            told = f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
+        elif name in READERS:
+            told = f"{path} is a corpus, of format {name!r}: polyabayes.read_corpus reads it, and "
+            told += "CountTensor.from_corpus makes it a tensor"
+        raise InvalidArgumentError(told)
     if path == STANDARD_INPUT and name != piped:
         raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
     try:
@@ -144,23 +133,11 @@ def reader_of(
     return readers[name]
 
 
-def _other_reader(path: Path, name: str) -> str:
-    """Name of the other function, if it reads this format; else empty."""
-    if name in TENSOR_READERS:
-        return f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
-    if name in READERS:
-        return (
-            f"{path} is a corpus, of format {name!r}: polyabayes.read_corpus reads it, and "
-            "CountTensor.from_corpus makes it a tensor"
-        )
-    return ""
-
-
 def writer_of(
     path: Path, writers: dict[str, Callable[[T, Path], None]]
 ) -> Callable[[T, Path], None]:
     """Writer of the format that the path names."""
-    name = _format_of(path, list(writers))
+    name = _format_of(path)
     if name not in writers or (name == "npz" and path.suffix == ".gz"):
         endings = [f".{known}" for known in writers]
         endings += [f"{ending}.gz" for ending in endings if ending != ".npz"]
@@ -170,19 +147,12 @@ def writer_of(
     return writers[name]
 
 
-def _format_of(path: Path, known: list[str]) -> str:
+def _format_of(path: Path) -> str | None:
+    """The format that a name shows, if any."""
     if path.is_dir():
         return "text" if matrix_of_folder(path) is None else "10x"
     name = path.name.removesuffix(".gz")
     if name.startswith("docword") and name.endswith(".txt"):
         return "docword"
     suffix = Path(name).suffix.lower()
-    for endings, told in _OTHER_DOORS.items():
-        if suffix in endings:
-            raise InvalidArgumentError(f"{path} is {told}")
-    if suffix not in _FORMAT_OF_SUFFIX:
-        raise InvalidArgumentError(
-            f"the name of {path} does not show its format; name it by {argument('format')}: "
-            f"{', '.join(known)}"
-        )
-    return _FORMAT_OF_SUFFIX[suffix]
+    return _FORMAT_OF_SUFFIX.get(suffix)

@@ -42,8 +42,8 @@ def write_shards(
         One of:
 
         * documents in memory; exposures, ids and metadata of a Corpus are kept;
-        * a stream of texts, lists of tokens or bags, which is gathered in memory unless there is a
-          `vocabulary`;
+        * a stream of texts, lists of tokens or bags, or of lists of them, which is gathered in
+          memory unless there is a `vocabulary`;
         * a stream of blocks of documents over the same words;
         * a file, which may be larger than memory: LDA-C (``.ldac``, ``.dat`` or ``.lda-c``, plain
           or gzipped), or ``.parquet``: a table as :func:`read_corpus` takes it, with the rows of
@@ -109,6 +109,10 @@ def _blocks(
         stream = iter(corpus)
         first = list(islice(stream, 1))
         parts = chain(first, stream)
+        is_block = first and isinstance(first[0], list) and not sources.is_document(first[0])
+        if is_block and sources.is_document(first[0][0]):
+            # Blocks of documents: the documents, one after the other.
+            parts, first = chain.from_iterable(parts), first[0]
         if not any(map(sources.is_document, first)):
             yield from (as_corpus(block, "a block of corpus") for block in parts)
         elif words is None:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from polyabayes._support import checks
 from polyabayes._support.files import beside, content_of, read_lines, sibling
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words, checked_words
@@ -48,8 +49,8 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
     """Agree on the number of words, if either the vocabulary or the option gives it."""
-    if n_words is not None and (isinstance(n_words, bool) or n_words < 1):
-        raise InvalidArgumentError(f"n_words must be a positive int, got {n_words!r}")
+    if n_words is not None:
+        n_words = checks.whole_number("n_words", n_words)
     if vocabulary is None:
         return n_words
     if n_words not in (None, len(vocabulary)):

@@ -2,12 +2,14 @@
 
 from polyabayes.latent_classes.analysis import LatentClassAnalysis
 from polyabayes.latent_classes.choice import ClassChoice
+from polyabayes.latent_classes.invariance import ClassInvariance
 from polyabayes.latent_classes.outcomes import ClassOutcome
 from polyabayes.latent_classes.residuals import PairResiduals
-from polyabayes.latent_classes.waves import LatentTransitionAnalysis
+from polyabayes.latent_classes.waves.analysis import LatentTransitionAnalysis
 
 __all__ = [
     "ClassChoice",
+    "ClassInvariance",
     "ClassOutcome",
     "LatentClassAnalysis",
     "LatentTransitionAnalysis",

@@ -14,10 +14,8 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
-from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
-from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
+from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
     PRIORS,
@@ -30,6 +28,7 @@ from polyabayes.latent_classes.choice import (
 from polyabayes.latent_classes.discrimination import ItemSets
 from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.maximum import (
+    SampledUnits,
     bootstrap_p_value,
     entropy_r2,
     fit_rows,
@@ -37,12 +36,8 @@ from polyabayes.latent_classes.maximum import (
     maxima,
 )
 from polyabayes.latent_classes.membership import draw_memberships
-from polyabayes.latent_classes.predictions import standardised
-from polyabayes.latent_classes.tables import ClassCounts
-from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.formulas import formula_columns
 from polyabayes.models.model_files import readers
-from polyabayes.sizes.evidence import MOST_R_HAT, r_hat
 from polyabayes.sizes.priors import Geometric, SizePrior
 
 # P(K) ∝ 2^-K.
@@ -145,6 +140,9 @@ class LatentClassAnalysis(FittedClasses):
     L. A. Goodman (1974). Exploratory latent structure analysis using both identifiable and
     unidentifiable models. Biometrika 61(2).
 
+    D. A. Binder (1983). On the variances of asymptotically normal estimators from complex surveys.
+    International Statistical Review 51(3).
+
     S. Frühwirth-Schnatter (2006). Finite mixture and Markov switching models. Springer. Section
     4.2.2, on the parameter of the weights.
 
@@ -205,6 +203,8 @@ class LatentClassAnalysis(FittedClasses):
         y: Any = None,  # noqa: ARG002
         *,
         weights: Any = None,
+        strata: Any = None,
+        clusters: Any = None,
         covariates: Any = None,
         missing: Sequence[Any] = (),
     ) -> Self:
@@ -223,6 +223,10 @@ class LatentClassAnalysis(FittedClasses):
             pseudo-posterior with these weights as powers, and numbers of classes are compared on
             a systematic sample of this size. Other methods of the classes use the same weights
             unless they are given others.
+        strata, clusters : Series, array of shape (n_rows,) or str, optional
+            For ``"em"``: the stratum and the cluster (primary sampling unit) of each row, or the
+            columns with them, for errors of a complex sample. Strata have two clusters or more;
+            without `clusters`, every row is one.
         covariates : DataFrame, mapping or matrix, optional
             Covariates of membership; categories are coded by their levels. With `formula`, the
             columns that it names; by default those of `X`.
@@ -244,9 +248,19 @@ class LatentClassAnalysis(FittedClasses):
         >>> classes.predict(answers).tolist()
         [0, 0, 1, 1]
         """
-        answers, sizes, ends = self._checked(X, weights, missing)
+        named = [column for column in (strata, clusters) if isinstance(column, str)]
+        answers, sizes, ends = self._checked(X, weights, missing, named)
+        units = SampledUnits.of(X, strata, clusters, len(answers.levels))
+        if units is not None and self.method != "em":
+            names = f"{argument('strata')} and {argument('clusters')}"
+            raise InvalidArgumentError(f"{names} are for {argument('method', 'em')}")
+        self._sampling = "" if units is None else units.sentence()
         self._missing = () if missing is None else tuple(missing)
         self._row_weights = None if weights is None else RowWeights.of(answers, weights)
+        if self.method == "em" and (covariates is not None or self.formula is not None):
+            raise InvalidArgumentError(
+                f"{argument('covariates')} of classes are for {argument('method', 'bayes')}"
+            )
         design, answers = self._with_design(answers, X, covariates)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         self.seed_ = run.seed
@@ -255,7 +269,7 @@ class LatentClassAnalysis(FittedClasses):
             rows = fit_rows(answers, fits)
             best = min(rows, key=lambda row: row["bic"])["n_classes"]
             self.choice_, tables = ClassChoice(best, "bic", rows), fits[best]
-            self._errors = logit_errors(answers, tables)
+            self._errors = logit_errors(answers, tables, units)
             self._set(answers.items, answers.labels, None, tables)
             self.log_evidence_ = np.nan
         else:
@@ -271,7 +285,9 @@ class LatentClassAnalysis(FittedClasses):
             evidences = {row["n_classes"]: row["log_evidence"] for row in choice.rows}
             self.log_evidence_ = float(evidences[choice.best])
             if design is not None or is_weighted:
-                counts, self.log_evidence_ = _by_rows(answers, counts, run), np.nan
+                kept = answers.weights > 0
+                single = answers.take(kept) if answers.has_fractions else answers.one_each()
+                counts, self.log_evidence_ = draw_memberships(single, counts, run), np.nan
             self._set(answers.items, answers.labels, counts, counts.expected())
         self._design = design
         self.log_likelihood_ = answers.weighted_sum(self._ln_rows(answers))
@@ -434,29 +450,9 @@ class LatentClassAnalysis(FittedClasses):
         """Answers for a posterior: sampling weights are scaled to the effective number of rows."""
         return answers.scaled() if answers.has_fractions else answers
 
-    def _with_design(
-        self, answers: Answers, X: Any, covariates: Any
-    ) -> tuple[Design | None, Answers]:
-        """How covariates become numbers, and the answers with them."""
-        if covariates is None and self.formula is None:
-            return None, answers
-        if self.method == "em":
-            raise InvalidArgumentError(
-                f"{argument('covariates')} of classes are for {argument('method', 'bayes')}"
-            )
-        given = X if covariates is None else covariates
-        given = rows_by_name("covariates", given, checks.index_of(X))
-        # Rows with covariates stand as often as they are counted.
-        n_numbers = answers.levels.shape[1] + 2
-        n_rows = len(answers.weights) if answers.has_fractions else int(answers.weights.sum())
-        checks.fits("weights", n_rows, n_numbers * answers.levels.itemsize)
-        counts = np.ceil(answers.weights).astype(np.int64)
-        if answers.has_fractions:
-            counts = np.minimum(counts, 1)
-        design, rows = Design.learn(given, self.formula, len(answers.levels), counts)
-        return design, answers._replace(covariates=standardised(design, rows))
-
-    def _checked(self, X: Any, weights: Any, missing: Any) -> tuple[Answers, list[int], bool]:
+    def _checked(
+        self, X: Any, weights: Any, missing: Any, others: Sequence[str] = ()
+    ) -> tuple[Answers, list[int], bool]:
         """Answers, and the numbers of classes to try; bad arguments are refused."""
         checks.choice("method", self.method, ("bayes", "em"))
         ClassPrior.of(self.prior)
@@ -465,7 +461,7 @@ class LatentClassAnalysis(FittedClasses):
             checks.positive_number("max_time", self.max_time)
         checks.whole_number("n_restarts", self.n_restarts, 1)
         columns = () if self.formula is None else formula_columns(self.formula)
-        answers = read_answers(X, self.items, weights, columns, missing)
+        answers = read_answers(X, self.items, weights, [*columns, *others], missing)
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":
@@ -474,27 +470,6 @@ class LatentClassAnalysis(FittedClasses):
 
     def _size_prior(self) -> SizePrior:
         return _SIZE_PRIOR if self.size_prior is None else self.size_prior
-
-
-def _by_rows(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
-    """Draws of classes whose rows have covariates or sampling weights, from draws of classes.
-
-    Warns where chains disagree.
-    """
-    counted = answers.take(answers.weights > 0) if answers.has_fractions else answers.one_each()
-    found, chain = draw_memberships(counted, counts, run)
-    what, values = "class weights", found.classes
-    if found.coefficients is not None:
-        what = "coefficients of the covariates"
-        values = found.coefficients - found.coefficients[:, :1]
-    ratio = r_hat(values, chain)
-    if ratio > MOST_R_HAT:
-        warn(
-            f"chains of the draws disagree about the {what} (ratio {ratio:.2f}, above "
-            f"{MOST_R_HAT}): their intervals may be too narrow",
-            UnreliableErrorWarning,
-        )
-    return found
 
 
 readers["LatentClassAnalysis"] = LatentClassAnalysis._of_store

@@ -245,6 +245,31 @@ def like_answers(
     return Answers(tuple(items), tuple(map(tuple, labels)), np.stack(levels, axis=1), counts)
 
 
+def column_of(X: Any, name: str, y: Any, n_rows: int) -> Any:
+    """The argument of this name, a column of the rows or its name, as a series."""
+    frame = frame_of(X)
+    if isinstance(y, str):
+        if frame is None:
+            raise InvalidArgumentError(f"{argument(name)} names a column, but X is no data frame")
+        return one_column(frame, y)
+    given = rows_by_name(name, y, checks.index_of(X))
+    if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
+        rule = f"must hold one value for each row, got {given!r:.100}"
+        raise checks.wrong_type(name, given, rule)
+    values = import_pandas().Series(given)
+    if len(values) != n_rows:
+        raise InvalidArgumentError(
+            f"{argument(name)} has {len(values):,} values, but X has {n_rows:,} rows"
+        )
+    return values
+
+
+def levels_of(X: Any, name: str, given: Any, n_rows: int) -> tuple[Integers, list[str]]:
+    """Numbers of the levels of such an argument, -1 if missing, and the levels."""
+    values = column_of(X, name, given, n_rows).reset_index(drop=True)
+    return factor(data_frame({name: values}), name)
+
+
 def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64]]:
     """A frame of pandas whose whole numbers are whole, and the weights of its rows."""
     if isinstance(data, CountTensor):

@@ -118,6 +118,8 @@ class ClassChoice(Result):
     def _methods_text(self) -> str:
         """A sentence about the choice for a methods section."""
         rows = {row["n_classes"]: row for row in self.rows}
+        if len(rows) == 1:
+            return f"The number of classes, {self.best}, was given."
         best, told = rows[self.best], f"Of {min(rows)} to {max(rows)} classes, {self.best} have "
         if self.criterion == "bic":
             return f"{told}the smallest BIC ({best['bic']:.2f})."

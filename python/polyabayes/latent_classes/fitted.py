@@ -12,10 +12,11 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
-from polyabayes.exceptions import NotFittedError, argument
-from polyabayes.latent_classes.answers import RowWeights, refuse_fractions
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
+from polyabayes.latent_classes.answers import RowWeights, levels_of, refuse_fractions
 from polyabayes.latent_classes.choice import ClassPrior
 from polyabayes.latent_classes.discrimination import ItemEvidence
+from polyabayes.latent_classes.invariance import ClassInvariance, invariance_of
 from polyabayes.latent_classes.maximum import end_of_interval
 from polyabayes.latent_classes.outcomes import ClassOutcomes
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
@@ -27,7 +28,6 @@ from polyabayes.latent_classes.saved import (
     stored_tables,
 )
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
-from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
 
 if TYPE_CHECKING:
@@ -47,69 +47,6 @@ class FittedClasses(ClassOutcomes):
         """Probabilities of the answers to each item, one row per class."""
         means = self._means()
         return answer_frames(self.feature_names_in_.tolist(), self._labels, means)
-
-    @property
-    def covariate_names_(self) -> list[str]:
-        """Columns of the covariates' design matrix, the intercept first."""
-        return self._with_covariates().names
-
-    @property
-    def coefficient_draws_(self) -> Floats:
-        """Log odds ratios against class 0, shape (n_draws, n_classes, n_columns)."""
-        design, coefficients = self._with_covariates(), self._tables.coefficients
-        assert coefficients is not None
-        found = design.coefficients(coefficients)
-        less: Floats = found - found[:, :1]
-        return less
-
-    @property
-    def coefficients_(self) -> Floats:
-        """Means of the draws of the coefficients, shape (n_classes, n_columns)."""
-        found: Floats = self.coefficient_draws_.mean(axis=0)
-        return found
-
-    def effects(self, level: float = 0.95) -> ResultTable:
-        """Coefficients of the covariates of membership, with intervals.
-
-        Parameters
-        ----------
-        {level}
-
-        Returns
-        -------
-        ResultTable
-            Columns ``class``, ``covariate``, ``coefficient`` (log odds ratio of the class against
-            class 0, per unit of the covariate), and ``lower`` and ``upper``, quantiles over draws.
-
-        {raises: bad level}
-        NotFittedError
-            If the classes do not depend on covariates.
-
-        Examples
-        --------
-        >>> classes = pb.LatentClassAnalysis(2, random_state=0)
-        >>> age = {"age": [60.0, 70.0] * 10 + [20.0, 70.0] * 5}
-        >>> table = classes.fit(answers, covariates=age).effects().to_frame()
-        >>> bool((table.coefficient[table.covariate == "age"] < 0).all())
-        True
-        """
-        draws, half = self.coefficient_draws_, checks.share("level", level) / 2
-        low, high = np.quantile(draws, [0.5 - half, 0.5 + half], axis=0)
-        means = draws.mean(axis=0)
-        rows = [
-            [k, name, means[k, at], low[k, at], high[k, at]]
-            for k in range(1, self.n_classes_)
-            for at, name in enumerate(self.covariate_names_)
-        ]
-        return ResultTable(["class", "covariate", "coefficient", "lower", "upper"], rows)
-
-    def _with_covariates(self) -> Design:
-        self._check_fitted()
-        if self._design is None:
-            raise NotFittedError(
-                f"these classes depend on no {argument('covariates')}: give them to fit"
-            )
-        return self._design
 
     def profiles(self, level: float = 0.95) -> ResultTable:
         """Class weights and answers of each class, with intervals.
@@ -177,12 +114,7 @@ class FittedClasses(ClassOutcomes):
         >>> classes.item_discrimination().to_frame().probability.round(1).tolist()
         [1.0, 1.0, 1.0, 0.1]
         """
-        self._check_fitted()
-        if self._counts is None:
-            raise NotFittedError(
-                f"these classes were fitted by {argument('method', 'em')}, which has no draws"
-            )
-        found = ItemEvidence.of(self._counts)
+        found = ItemEvidence.of(self._with_draws())
         columns = {
             "item": self.feature_names_in_.tolist(),
             "probability": found.probabilities.tolist(),
@@ -190,6 +122,85 @@ class FittedClasses(ClassOutcomes):
             "concentration": found.concentrations.tolist(),
         }
         return ResultTable.of_columns(columns)
+
+    def invariance(
+        self, X: Any, groups: Any, *, weights: Any = None, n_samples: int = 200
+    ) -> ClassInvariance:
+        """Whether the classes mean the same in groups of rows (measurement invariance).
+
+        An item has the same answers of a class in all groups, or answers of its own in each group;
+        class weights, too, differ or not. A chain draws the classes of the rows and the items that
+        differ together, from the same prior as the classes; all probabilities of answers are
+        integrated out. Of the items, any share may differ with equal probability, so that the more
+        items there are, the less often one differs by chance. The number of classes is that of the
+        fit.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`: the rows.
+        groups : Series, array of shape (n_rows,) or str
+            The group of each row, or a column of `X`; rows without a group are left out.
+        n_samples : int, default=200
+            Draws of each of four chains.
+
+        Returns
+        -------
+        ClassInvariance
+            Its table has one row per item.
+
+        Warns
+        -----
+        UnreliableErrorWarning
+            If chains disagree.
+
+        {raises: bad argument}
+        NotFittedError
+            If there are no classes yet, or the method is ``"em"``, which has no draws.
+
+        References
+        ----------
+        M. Kankaraš, G. Moors and J. K. Vermunt (2011). Testing for measurement invariance with
+        latent class analysis. In Cross-cultural analysis, Routledge.
+
+        J. G. Scott and J. O. Berger (2010). Bayes and empirical-Bayes multiplicity adjustment in
+        the variable-selection problem. Annals of Statistics 38(5).
+
+        Examples
+        --------
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> found = classes.invariance(answers, ["men", "women"] * (len(answers) // 2))
+        >>> max(found.answer, key=found.answer.get)
+        'invariant'
+        """
+        counts = self._with_draws()
+        n_samples = checks.whole_number("n_samples", n_samples, 1)
+        if self._design is not None:
+            raise InvalidArgumentError(
+                f"membership depends on {argument('covariates')}: compare groups under classes "
+                "that were fitted without them"
+            )
+        answers = self._weighted(X, weights, None)
+        codes, labels = levels_of(X, "groups", groups, len(answers.levels))
+        if not answers.has_fractions:
+            codes = np.repeat(codes, answers.weights.astype(np.int64))
+            answers = answers.one_each()
+        known = (codes >= 0) & (answers.weights > 0)
+        present, codes = np.unique(codes[known], return_inverse=True)
+        if len(present) < 2:
+            raise InvalidArgumentError(
+                f"{argument('groups')} must have two groups or more, got {len(present)}"
+            )
+        named = tuple(labels[group] for group in present)
+        return invariance_of(answers.take(known), codes, named, counts, n_samples, self.seed_)
+
+    def _with_draws(self) -> ClassCounts:
+        self._check_fitted()
+        if self._counts is None:
+            raise NotFittedError(
+                f"these classes were fitted by {argument('method', 'em')}, which has no draws"
+            )
+        return self._counts
 
     def residuals(
         self, X: Any, *, weights: Any = None, covariates: Any = None, n_samples: int = 200
@@ -280,6 +291,10 @@ class FittedClasses(ClassOutcomes):
         }
         return data_frame(columns), classes
 
+    @property
+    def _coefficients(self) -> Floats | None:
+        return self._tables.coefficients
+
     def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         scalars: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
         scalars["items"] = self.feature_names_in_.tolist()
@@ -325,10 +340,7 @@ class FittedClasses(ClassOutcomes):
             model._errors = stored_tables(content, "error_")
         if "weights" in scalars:
             model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
-        if "design" in scalars:
-            model._design = Design.from_json(scalars["design"])
-            if arrays["coefficients"].shape[2] != len(model._design.names):
-                raise ValueError("coefficients are not one for each column")
+        model._restored_coefficients(content)
         model._restore(scalars)
         model._set(items, labels, counts, made)
         for name in _NUMBERS:
@@ -382,7 +394,7 @@ class FittedClasses(ClassOutcomes):
             )
         return (
             f"We used latent class analysis of {self.n_features_in_:,} items {how}.{telling}"
-            f"{weighted} "
+            f"{weighted}{self._sampling}{self._covariates_text()} "
             f"{self.choice_._methods_text()} Class weights are {weights}"
             f"{', with 95 % intervals' if any(ends) else ''}."
         )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, special
 
 from polyabayes.allocation.options import Run
-from polyabayes.latent_classes.answers import Answers
+from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.latent_classes.answers import Answers, levels_of
 from polyabayes.latent_classes.choice import PRIORS, criteria, hidden_of
 from polyabayes.latent_classes.tables import ClassTables, Floats
 
@@ -94,13 +96,62 @@ def bootstrap_p_value(
     return (1 + n_above) / (1 + n_samples)
 
 
-def logit_errors(answers: Answers, tables: ClassTables) -> ClassTables:
+class SampledUnits(NamedTuple):
+    """Clusters in strata by which rows were sampled."""
+
+    # Cluster of each row, and stratum of each cluster.
+    of_rows: NDArray[np.intp]
+    strata: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, X: Any, strata: Any, clusters: Any, n_rows: int) -> SampledUnits | None:
+        """The arguments of these names, columns or their names; None if neither is given."""
+        if strata is None and clusters is None:
+            return None
+        codes = np.stack([np.zeros(n_rows, dtype=np.int64), np.arange(n_rows)])
+        for nth, (name, given) in enumerate((("strata", strata), ("clusters", clusters))):
+            if given is not None:
+                codes[nth] = levels_of(X, name, given, n_rows)[0]
+                if (codes[nth] < 0).any():
+                    row = int(np.argmax(codes[nth] < 0))
+                    raise InvalidArgumentError(f"{argument(name)} has no value at row {row}")
+        units, of_rows = np.unique(codes, axis=1, return_inverse=True)
+        n_clusters = np.bincount(units[0])
+        if n_clusters.min() < 2:
+            raise InvalidArgumentError(
+                f"{argument('strata')}: a stratum has one cluster, which tells no variance; join "
+                "it with another stratum"
+            )
+        return cls(of_rows.ravel(), units[0])
+
+    def sentence(self) -> str:
+        """A sentence for a methods section."""
+        n_strata = int(self.strata.max()) + 1
+        return f" Errors are those of {len(self.strata):,} clusters in {n_strata:,} strata."
+
+    def squares(self, scores: Floats) -> Floats:
+        """Sum of squares of the scores of clusters, about the means of their strata."""
+        sums = np.zeros((len(self.strata), scores.shape[1]))
+        np.add.at(sums, self.of_rows, scores)
+        n_clusters = np.bincount(self.strata)
+        means = np.zeros((len(n_clusters), scores.shape[1]))
+        np.add.at(means, self.strata, sums)
+        apart = sums - (means / n_clusters[:, None])[self.strata]
+        found: Floats = apart.T @ (apart * (n_clusters / (n_clusters - 1))[self.strata, None])
+        return found
+
+
+def logit_errors(
+    answers: Answers, tables: ClassTables, units: SampledUnits | None = None
+) -> ClassTables:
     """Standard errors of the logits of all probabilities; NaN on the boundary.
 
     The bread is the observed information (Louis 1982), the meat the sum of squares of the scores of
-    rows, which weights with fractions enter by their squares.
+    rows, which weights with fractions enter by their squares; with sampled units, of clusters about
+    the means of their strata, the linearisation of surveys (Binder 1983).
     """
-    answers = answers.take(answers.weights > 0)
+    is_counted = answers.weights > 0
+    answers = answers.take(is_counted)
     patterns, of = np.unique(answers.levels, axis=0, return_inverse=True)
     once = np.bincount(of.ravel(), answers.weights)
     squares = answers.weights**2 if answers.has_fractions else answers.weights
@@ -137,7 +188,11 @@ def logit_errors(answers: Answers, tables: ClassTables) -> ClassTables:
         ]
         information[own, own] += linalg.block_diag(*complete)
         information[own, own] -= deviations.T @ (deviations * counted[:, None])
-    meat = scores.T @ (scores * np.bincount(of.ravel(), squares)[:, None])
+    meat: Any = scores.T @ (scores * np.bincount(of.ravel(), squares)[:, None])
+    if units is not None:
+        weighted = np.zeros((len(is_counted), scores.shape[1]))
+        weighted[is_counted] = scores[of.ravel()] * answers.weights[:, None]
+        meat = units.squares(weighted)
     values = np.concatenate([weights, *stacked.T])
     inside = (values > _BOUNDARY) & (values < 1 - _BOUNDARY)
     bread = np.zeros_like(information)

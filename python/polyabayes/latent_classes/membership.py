@@ -1,8 +1,9 @@
-"""Class membership that depends on covariates: draws of its coefficients and of the classes."""
+"""Chains over the classes of rows whose first class depends on covariates, or that have weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,139 +11,135 @@ from scipy import optimize, special
 
 from polyabayes import _core
 from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import dirichlet
+from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
+from polyabayes.exceptions import UnreliableErrorWarning
 from polyabayes.latent_classes.answers import Answers
-from polyabayes.latent_classes.tables import (
-    ClassCounts,
-    Floats,
-    drawn_index,
-    ln_with_missing,
-    profiles,
-)
-
-Integers = NDArray[np.intp]
+from polyabayes.latent_classes.tables import ClassCounts, Floats
+from polyabayes.latent_classes.waves.sampler import ChainPrior, Chains, Counts, Waves
+from polyabayes.sizes.evidence import MOST_R_HAT, r_hat
 
 # Chains, their sweeps before the first draw, their draws, and sweeps from one draw to the next.
 N_CHAINS, _BURN_IN, _N_DRAWS, _BETWEEN = 4, 200, 100, 4
 
 
-class MembershipChain:
-    """A Gibbs chain over coefficients, probabilities of answers and the classes of rows.
+class _Regression:
+    """Draws of the coefficients of first classes: p(class k | x) ∝ exp(x·λ_k).
 
-    p(class k | x) ∝ exp(x·λ_k). Exponential variables of rate Σ_k exp(x·λ_k), one a row, make the
-    λ_k independent, each with the density of a Poisson regression. exp of each intercept, at the
-    mean of the covariates, has a gamma prior, so that without slopes the weights are Dirichlet.
-    Rows count in proportion to `row_weights`: with fractions, draws are of the pseudo-posterior, in
-    which the answers and classes of a row have the power of its weight. Weights and items, of shape
-    (n_levels, n_classes) each, are those of the start; `alphas` are Dirichlet parameters of the
-    weights and of each item; items that do not tell have one profile in all classes.
+    Exponential variables of rate Σ_k exp(x·λ_k), one a row, make the λ_k independent, each with the
+    density of a Poisson regression. exp of each intercept, at the mean of the covariates, has a
+    gamma prior, so that without slopes the weights are Dirichlet.
     """
 
-    def __init__(
-        self,
-        levels: NDArray[np.int64],
-        covariates: Floats,
-        row_weights: Floats,
-        weights: Floats,
-        items: list[Floats],
-        alphas: list[float],
-        tells: tuple[bool, ...],
-        seed: int,
-    ) -> None:
-        self._levels, self._alphas, self._row_weights = levels, alphas, row_weights
-        self._tells = tells
-        self._shapes = [table.shape for table in items]
-        self._generator = np.random.default_rng(seed)
-        slopes = np.ascontiguousarray(covariates[:, 1:])
-        self._regression = _core.ClassRegression(slopes, weights, alphas[0], seed)
-        self._groups = self._regression.groups.astype(np.intp)
-        self._n_groups = int(self._groups.max()) + 1
-        self._n_sweeps = 0
-        self.classes = self._drawn_classes(items)
+    def __init__(self, waves: Waves, weights: Floats, alpha: float, seed: int) -> None:
+        assert waves.covariates is not None
+        slopes = np.ascontiguousarray(waves.covariates[:, 1:])
+        self._core = _core.ClassRegression(slopes, weights, alpha, seed)
+        self._groups = self._core.groups.astype(np.intp)[waves.rows]
+        self._row_weights, self._n_classes, self._n_sweeps = waves.row_weights, len(weights), 0
 
     @property
     def coefficients(self) -> Floats:
         """λ of every class, shape (n_classes, n_columns)."""
-        n_classes = self._shapes[0][1]
-        found: Floats = self._regression.parameters[:-1].reshape(n_classes, -1)
+        found: Floats = self._core.parameters[:-1].reshape(self._n_classes, -1)
         return found
 
-    def sweep(self) -> None:
-        """One draw of everything."""
-        n_classes, groups = self._shapes[0][1], self._groups
-        items = [
-            dirichlet(self._generator, table + alpha, axis=0)
-            for table, alpha in zip(
-                map(profiles, self.counts(), self._tells), self._alphas[1:], strict=True
-            )
-        ]
-        cells = groups * n_classes + self.classes
-        n_rows = _sums(cells, self._row_weights, self._n_groups * n_classes)
-        rates, of_groups = self._weights().sum(axis=1), n_rows.reshape(-1, n_classes).sum(axis=1)
-        exposures = self._generator.standard_gamma(of_groups) / rates
-        self._regression.draw(n_rows, exposures, self._n_sweeps)
+    def draw(self, classes: NDArray[np.intp], generator: np.random.Generator) -> Floats:
+        """Coefficients given the first classes of the rows."""
+        rates = self._core.weights.reshape(-1, self._n_classes).sum(axis=1)
+        cells = self._groups * self._n_classes + classes
+        n_rows = np.bincount(cells, self._row_weights, len(rates) * self._n_classes).astype(float)
+        of_groups = n_rows.reshape(-1, self._n_classes).sum(axis=1)
+        exposures = generator.standard_gamma(of_groups) / rates
+        self._core.draw(n_rows, exposures, self._n_sweeps)
         self._n_sweeps += 1
-        self.classes = self._drawn_classes(items)
-
-    def counts(self) -> Iterator[Floats]:
-        """Answers of the rows of each class, a table of shape (n_levels, n_classes) an item."""
-        for column, (n_levels, n_classes) in zip(self._levels.T, self._shapes, strict=True):
-            shown = column >= 0
-            cells = column[shown] * n_classes + self.classes[shown]
-            counts = _sums(cells, self._row_weights[shown], n_levels * n_classes)
-            yield counts.reshape(n_levels, n_classes)
-
-    def _weights(self) -> Floats:
-        """exp(x·λ) of every group of equal covariates, shape (n_groups, n_classes)."""
-        return np.reshape(self._regression.weights, (self._n_groups, -1))
-
-    def _drawn_classes(self, items: list[Floats]) -> Integers:
-        terms = np.log(self._weights())[self._groups]
-        for column, table in zip(self._levels.T, items, strict=True):
-            terms += ln_with_missing(table)[column]
-        return drawn_index(self._generator, special.softmax(terms, axis=1))
+        return self.coefficients
 
 
-def _sums(cells: Integers, weights: Floats, n_cells: int) -> Floats:
-    found: Floats = np.bincount(cells, weights, n_cells).astype(np.float64, copy=False)
-    return found
+def sweeps(
+    chains: Chains, waves: Waves, prior: ChainPrior, generator: np.random.Generator
+) -> Iterator[tuple[Counts, Chains]]:
+    """Gibbs draws of the classes of rows, and of all parameters given them.
 
-
-def draw_memberships(
-    answers: Answers, counts: ClassCounts, run: Run
-) -> tuple[ClassCounts, NDArray[np.intp]]:
-    """Draws of counts and coefficients, and the chain of each; chains start from given draws.
-
-    Rows without covariates have the intercept alone. Classes of a draw are numbered as those of the
-    start that hold the same rows, as nearly as an assignment gets.
+    Rows count in proportion to their weights: with fractions, draws are of the pseudo-posterior, in
+    which the answers and classes of a row have the power of its weight.
     """
-    levels, row_weights = answers.levels, answers.weights
-    covariates = answers.covariates
-    if covariates is None:
-        covariates = np.ones((len(levels), 1))
-    tables = counts.expected()
-    known = special.softmax(tables.ln_joint(levels), axis=1)
+    regressions = []
+    if waves.covariates is not None:
+        regressions = [
+            _Regression(waves, weights, prior.weights, int(generator.integers(2**63)))
+            for weights in chains.weights
+        ]
+        chains = replace(chains, coefficients=np.stack([one.coefficients for one in regressions]))
+    while True:
+        counts = chains.drawn_counts(waves, waves.rows, generator)
+        chains = counts.drawn(prior, generator)
+        if regressions:
+            pairs = zip(regressions, counts.classes, strict=True)
+            drawn = np.stack([one.draw(classes, generator) for one, classes in pairs])
+            weights = counts.weights / counts.weights.sum(axis=1, keepdims=True)
+            chains = replace(chains, weights=weights, coefficients=drawn)
+        yield counts, chains
+
+
+def chain_draws(
+    draws: Chains, waves: Waves, prior: ChainPrior, run: Run
+) -> tuple[list[tuple[Counts, Chains]], NDArray[np.intp]]:
+    """Draws of four chains that start at some of these, and the chain of each."""
+    start = draws.take(np.linspace(0, len(draws.weights) - 1, N_CHAINS).astype(np.intp))
+    generator = np.random.default_rng([run.seed, start.weights.shape[1]])
+    found = []
+    with progress_bar(run.progress, _N_DRAWS, "draw") as tell:
+        for sweep, state in enumerate(sweeps(start, waves, prior, generator), 1 - _BURN_IN):
+            if sweep > 0 and sweep % _BETWEEN == 0:
+                found.append(state)
+                if tell is not None:
+                    tell(len(found))
+            if len(found) == _N_DRAWS:
+                break
+    return found, np.tile(np.arange(N_CHAINS), _N_DRAWS)
+
+
+def warn_of_chains(what: str, values: Floats, chains: NDArray[np.intp]) -> None:
+    """Warn where chains disagree."""
+    ratio = r_hat(values, chains)
+    if ratio > MOST_R_HAT:
+        warn(
+            f"chains of the draws disagree about the {what} (ratio {ratio:.2f}, above "
+            f"{MOST_R_HAT}): their intervals may be too narrow",
+            UnreliableErrorWarning,
+        )
+
+
+def draw_memberships(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
+    """Draws of counts and coefficients; chains start from given draws.
+
+    Classes of a draw are numbered as those of the start that hold the same rows, as nearly as an
+    assignment gets.
+    """
+    tables, levels = counts.expected(), answers.levels
+    slots = np.arange(levels.shape[1])[None]
+    waves = Waves.of(levels[:, None], slots, answers.shape, False, answers.covariates)
+    waves = replace(waves, row_weights=answers.weights)
     n_classes = tables.n_classes
-    generator = np.random.default_rng([run.seed, n_classes])
-    found: list[tuple[Floats, list[Floats], Floats]] = []
-    with progress_bar(run.progress, N_CHAINS * _N_DRAWS, "draw") as tell:
-        for at in np.linspace(0, len(tables.weights) - 1, N_CHAINS).astype(int):
-            items, seed = [table[at] for table in tables.items], int(generator.integers(2**63))
-            start = (tables.weights[at], items, list(counts.alphas), counts.tells, seed)
-            chain = MembershipChain(levels, covariates, row_weights, *start)
-            for sweep in range(_BURN_IN + _N_DRAWS * _BETWEEN):
-                chain.sweep()
-                if sweep >= _BURN_IN and (sweep + 1 - _BURN_IN) % _BETWEEN == 0:
-                    shown = np.eye(n_classes)[chain.classes]
-                    order = optimize.linear_sum_assignment(known.T @ shown, maximize=True)[1]
-                    parts = [table[:, order] for table in chain.counts()]
-                    found.append(((row_weights @ shown)[order], parts, chain.coefficients[order]))
-                    if tell is not None:
-                        tell(len(found))
-    sizes, items_of_draws, coefficients = zip(*found, strict=True)
-    drawn = tuple(np.stack(part) for part in zip(*items_of_draws, strict=True))
-    chains = np.repeat(np.arange(N_CHAINS), _N_DRAWS)
-    of_covariates = None if answers.covariates is None else np.stack(coefficients)
-    found_counts = counts._replace(classes=np.stack(sizes), items=drawn, coefficients=of_covariates)
-    return found_counts, chains
+    start = Chains(
+        tables.weights, np.zeros((len(tables.weights), 0, n_classes, n_classes)), tables.items
+    )
+    weight, *alphas = counts.alphas
+    found, chains = chain_draws(start, waves, ChainPrior(weight, 1.0, [alphas], counts.tells), run)
+    known = special.softmax(tables.ln_joint(levels), axis=1)
+    parts = []
+    for own, drawn in found:
+        shown = np.eye(n_classes)[own.classes]
+        orders = np.array([optimize.linear_sum_assignment(-(known.T @ one))[1] for one in shown])
+        held = Chains(own.weights, drawn.transitions, tuple(own.items), drawn.coefficients)
+        parts.append(held.renumbered(orders))
+    joined = Chains.joined(parts)
+    what, values = "class weights", joined.weights
+    if joined.coefficients is not None:
+        what = "coefficients of the covariates"
+        values = joined.coefficients - joined.coefficients[:, :1]
+    warn_of_chains(what, values, chains)
+    return counts._replace(
+        classes=joined.weights, items=joined.items, coefficients=joined.coefficients
+    )

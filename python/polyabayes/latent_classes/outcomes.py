@@ -12,14 +12,12 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import dirichlet, random_generator
 from polyabayes._support.results import Result
-from polyabayes.data.conversion.frames import frame_of
-from polyabayes.data.naming import rows_by_name
-from polyabayes.data.tensors.factors import factor, one_column
+from polyabayes.data.tensors.factors import factor
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.answers import Answers, column_of
 from polyabayes.latent_classes.predictions import ClassPredictions
 from polyabayes.latent_classes.tables import Floats, drawn_index
 
@@ -274,21 +272,7 @@ class _Rows(NamedTuple):
 
 def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]:
     """Outcomes as numbers, NaN if missing, and the levels of a categorical one."""
-    frame = frame_of(X)
-    if isinstance(y, str):
-        if frame is None:
-            raise InvalidArgumentError(f"{argument('y')} names a column, but X is no data frame")
-        values: Any = one_column(frame, y)
-    else:
-        given = rows_by_name("y", y, checks.index_of(X))
-        if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
-            rule = f"must hold one value for each row, got {given!r:.100}"
-            raise checks.wrong_type("y", given, rule)
-        values = import_pandas().Series(given)
-        if len(values) != n_rows:
-            raise InvalidArgumentError(
-                f"{argument('y')} has {len(values):,} values, but X has {n_rows:,} rows"
-            )
+    values = column_of(X, "y", y, n_rows)
     if getattr(values.dtype, "kind", "O") in "iuf" and not hasattr(values, "cat"):
         found = values.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(found).any():

@@ -9,16 +9,12 @@ from numpy.typing import NDArray
 from scipy import special
 from sklearn.base import DensityMixin
 
-from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers
 from polyabayes.latent_classes.choice import criteria
 from polyabayes.latent_classes.maximum import entropy_r2
 from polyabayes.latent_classes.saved import SavedClasses
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
-from polyabayes.models.fitted.covariates import Design
 
 
 @shared_docs
@@ -34,8 +30,6 @@ class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
     _counts: ClassCounts | None
     # Weights of the rows of the fit.
     _row_weights: RowWeights | None = None
-    # How the covariates that membership depends on become numbers.
-    _design: Design | None = None
 
     @property
     def class_weights_(self) -> Floats:
@@ -238,22 +232,6 @@ class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
         is_scaled = self._counts is not None and answers.has_fractions
         return answers.scaled() if is_scaled else answers
 
-    def _covariates_of(self, X: Any, covariates: Any, n_rows: int | None) -> Floats | None:
-        """Rows of the design matrix, standardised; None without covariates."""
-        if self._design is None:
-            if covariates is not None:
-                raise InvalidArgumentError(
-                    f"these classes depend on no {argument('covariates')}: give them to fit"
-                )
-            return None
-        given = X if covariates is None and self._design.columns is not None else covariates
-        if given is None:
-            raise InvalidArgumentError(
-                f"these classes depend on {argument('covariates')}: give those of these rows"
-            )
-        given = rows_by_name("covariates", given, checks.index_of(X))
-        return standardised(self._design, self._design.rows(given, n_rows))
-
     def _probabilities(self, answers: Answers) -> Floats:
         ln_joint = self._tables.ln_joint(answers.levels, answers.covariates)
         # A row that is impossible in every class gets the class weights.
@@ -268,8 +246,3 @@ class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
         answers = self._weighted(X, weights, covariates)
         value = answers.weighted_sum(self._ln_rows(answers))
         return criteria(value, self.n_parameters_, answers.weights.sum())[name]
-
-
-def standardised(design: Design, rows: Floats) -> Floats:
-    """Rows of a design matrix with the intercept, the other columns standardised."""
-    return np.column_stack([rows[:, :1], design.standardised(rows)])

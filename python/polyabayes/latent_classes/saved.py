@@ -14,9 +14,12 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.results import ResultTable
-from polyabayes.exceptions import NotFittedError
+from polyabayes.data.naming import rows_by_name
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
+from polyabayes.latent_classes.answers import Answers
 from polyabayes.latent_classes.choice import ClassChoice
-from polyabayes.latent_classes.tables import ClassTables
+from polyabayes.latent_classes.tables import ClassTables, Floats
+from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
 
 if TYPE_CHECKING:
@@ -38,6 +41,11 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     # Levels of each item, and values that are no answers.
     _labels: tuple[tuple[str, ...], ...]
     _missing: tuple[Any, ...] = ()
+    # A sentence about how the rows were sampled, as far as errors know it.
+    _sampling: str = ""
+    # How the covariates that membership depends on become numbers.
+    formula: str | None
+    _design: Design | None = None
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the classes to a safetensors file that :func:`polyabayes.load` reads.
@@ -74,6 +82,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
             "choice": [self.choice_.best, self.choice_.criterion, self.choice_.rows],
             "occupied": list(self.choice_.occupied.items()),
             "missing": list(self._missing),
+            "sampling": self._sampling,
         }
         parameters = {
             name: value
@@ -82,6 +91,125 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         }
         StoredModel(type(self).__name__, parameters, scalars, arrays, None).write(path, notes)
 
+    @property
+    def covariate_names_(self) -> list[str]:
+        """Columns of the covariates' design matrix, the intercept first."""
+        return self._with_covariates().names
+
+    @property
+    def coefficient_draws_(self) -> Floats:
+        """Log odds ratios against class 0, shape (n_draws, n_classes, n_columns)."""
+        design, coefficients = self._with_covariates(), self._coefficients
+        assert coefficients is not None
+        found = design.coefficients(coefficients)
+        less: Floats = found - found[:, :1]
+        return less
+
+    @property
+    def coefficients_(self) -> Floats:
+        """Means of the draws of the coefficients, shape (n_classes, n_columns)."""
+        found: Floats = self.coefficient_draws_.mean(axis=0)
+        return found
+
+    def effects(self, level: float = 0.95) -> ResultTable:
+        """Coefficients of the covariates of membership, with intervals.
+
+        Parameters
+        ----------
+        {level}
+
+        Returns
+        -------
+        ResultTable
+            Columns ``class``, ``covariate``, ``coefficient`` (log odds ratio of the class against
+            class 0, per unit of the covariate), and ``lower`` and ``upper``, quantiles over draws.
+
+        {raises: bad level}
+        NotFittedError
+            If the classes do not depend on covariates.
+
+        Examples
+        --------
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0)
+        >>> age = {"age": [60.0, 70.0] * 10 + [20.0, 70.0] * 5}
+        >>> table = classes.fit(answers, covariates=age).effects().to_frame()
+        >>> bool((table.coefficient[table.covariate == "age"] < 0).all())
+        True
+        """
+        draws, half = self.coefficient_draws_, checks.share("level", level) / 2
+        low, high = np.quantile(draws, [0.5 - half, 0.5 + half], axis=0)
+        means = draws.mean(axis=0)
+        rows = [
+            [k, name, means[k, at], low[k, at], high[k, at]]
+            for k in range(1, self.n_classes_)
+            for at, name in enumerate(self.covariate_names_)
+        ]
+        return ResultTable(["class", "covariate", "coefficient", "lower", "upper"], rows)
+
+    def _with_covariates(self) -> Design:
+        self._check_fitted()
+        if self._design is None:
+            raise NotFittedError(
+                f"these classes depend on no {argument('covariates')}: give them to fit"
+            )
+        return self._design
+
+    def _with_design(
+        self, answers: Answers, X: Any, covariates: Any
+    ) -> tuple[Design | None, Answers]:
+        """How covariates become numbers, and the answers with them."""
+        if covariates is None and self.formula is None:
+            return None, answers
+        given = X if covariates is None else covariates
+        given = rows_by_name("covariates", given, checks.index_of(X))
+        # Rows with covariates stand as often as they are counted.
+        n_numbers = answers.levels.shape[1] + 2
+        n_rows = len(answers.weights) if answers.has_fractions else int(answers.weights.sum())
+        checks.fits("weights", n_rows, n_numbers * answers.levels.itemsize)
+        counts = np.ceil(answers.weights).astype(np.int64)
+        if answers.has_fractions:
+            counts = np.minimum(counts, 1)
+        design, rows = Design.learn(given, self.formula, len(answers.levels), counts)
+        return design, answers._replace(covariates=standardised(design, rows))
+
+    def _covariates_of(self, X: Any, covariates: Any, n_rows: int | None) -> Floats | None:
+        """Rows of the design matrix, standardised; None without covariates."""
+        if self._design is None:
+            if covariates is not None:
+                raise InvalidArgumentError(
+                    f"these classes depend on no {argument('covariates')}: give them to fit"
+                )
+            return None
+        given = X if covariates is None and self._design.columns is not None else covariates
+        if given is None:
+            raise InvalidArgumentError(
+                f"these classes depend on {argument('covariates')}: give those of these rows"
+            )
+        given = rows_by_name("covariates", given, checks.index_of(X))
+        return standardised(self._design, self._design.rows(given, n_rows))
+
+    def _restored_coefficients(self, content: StoredModel) -> Floats | None:
+        """Coefficients of a file, of the design that it has."""
+        if "design" not in content.scalars:
+            return None
+        self._design = Design.from_json(content.scalars["design"])
+        found: Floats = content.arrays["coefficients"]
+        if found.shape[2] != len(self._design.names):
+            raise ValueError("coefficients are not one for each column")
+        return found
+
+    def _covariates_text(self) -> str:
+        """A sentence about covariates for a methods section."""
+        if self._design is None:
+            return ""
+        on = self.formula or ", ".join(self.covariate_names_[1:])
+        return f" Class membership is a regression on covariates ({on}), drawn with the classes."
+
+    @property
+    def _coefficients(self) -> Floats | None:
+        """λ of standardised covariates by draw and class, if membership depends on some."""
+        raise NotImplementedError
+
     def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Scalars and arrays of a file beside those of all classes."""
         raise NotImplementedError
@@ -89,7 +217,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     def _restore(self, scalars: Mapping[str, Any]) -> None:
         """Set what all classes keep in a file."""
         self._labels = tuple(map(tuple, scalars["labels"]))
-        self._missing = tuple(scalars["missing"])
+        self._missing, self._sampling = tuple(scalars["missing"]), scalars.get("sampling", "")
         best, criterion, rows = scalars["choice"]
         if checks.choice("choice", criterion, ("evidence", "bic")) and not rows:
             raise ValueError("the choice has no numbers of classes")
@@ -152,3 +280,8 @@ def arrays_of(kept: Any, prefix: str = "") -> dict[str, NDArray[np.float64]]:
     """Tables by name, for a file."""
     items = {f"{prefix}item{number}": table for number, table in enumerate(kept[1])}
     return {f"{prefix}classes": kept[0], **items}
+
+
+def standardised(design: Design, rows: Floats) -> Floats:
+    """Rows of a design matrix with the intercept, the other columns standardised."""
+    return np.column_stack([rows[:, :1], design.standardised(rows)])

@@ -96,6 +96,15 @@ class BlockScores(NamedTuple):
         ]
 
 
+def last_of(scores: Sequence[BlockScores]) -> BlockScores:
+    """The last scores that each document has."""
+    last = BlockScores.none(len(scores[0].values))
+    for found in scores:
+        rows = np.flatnonzero(found.methods != "")
+        last = last.put(rows, found.taken(rows))
+    return last
+
+
 def has_error(scores: Any) -> NDArray[np.bool_]:
     """Whether each document was scored by a method with a standard error."""
     # np.isin loops over strings one by one, and numpy drops a Ctrl-C there.

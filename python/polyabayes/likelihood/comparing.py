@@ -29,7 +29,7 @@ from polyabayes.likelihood.comparison import Comparison, is_scored
 from polyabayes.likelihood.differences import Contender, score_differences
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
 from polyabayes.likelihood.methods import check_settings
-from polyabayes.likelihood.priors import covariates_by_model
+from polyabayes.likelihood.priors import GivenPriors, covariates_by_model
 from polyabayes.likelihood.reliability import shared_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import EVENTS, conditions_on_length, log_likelihood
@@ -152,43 +152,29 @@ def compare(
     # A number is used as the seed of log_likelihood; from anything else one seed is drawn.
     seed = random_state if isinstance(random_state, int) else drawn
     event = checks.choice("event", event, EVENTS)
-    check_settings(method=method, event=event, given_length=given_length)
+    budget = scoring.get("budget")
+    settings = check_settings(method=method, event=event, given_length=given_length, budget=budget)
     corpus = read_documents(known.values(), of_layer(documents, layer))
     labels = corpus._groups_of(groups, times)
     warn_of_few_groups(labels)
     known = {name: _named_by(corpus, model) for name, model in known.items()}
     known, documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
-    if exposure is None:
-        for model in known.values():
-            # Warns if a model needs exposures.
-            exposed(model, documents, None)
-    else:
-        # A comparison of only LDA models refuses exposures.
-        last = sorted(known.values(), key=lambda model: model._conditions_on_length)[:1]
-        for model in last:
-            documents = exposed(model, documents, exposure)
+    # Each model may need exposures; a comparison of only LDA models refuses them.
+    by_use = sorted(known.values(), key=lambda model: model._conditions_on_length)
+    for model in by_use if exposure is None else by_use[:1]:
+        sized = exposed(model, documents, exposure)
+        documents = documents if exposure is None else sized
     results: dict[str, LogLikelihood] = {}
-    common: dict[str, Any] = {
-        "event": event,
-        "given_length": given_length,
-        "random_state": seed,
-        **scoring,
-    }
-
+    common = {"event": event, "given_length": given_length, "random_state": seed, **scoring}
     errors: dict[str, float] = {}
     is_plain = method == "auto" and _OF_DIFFERENCES.issuperset(scoring)
     if error_share is not None and is_plain:
         share = checks.share("error_share", error_share)
-        asked = {name: x for name, x in scoring.items() if name != "budget"}
-        settings = check_settings(
-            method=method, event=event, given_length=given_length, budget=scoring.get("budget")
-        )
         contenders: dict[str, Contender] = {}
         for name, model in known.items():
             try:
-                contenders[name] = Contender(
-                    model, documents, settings, drawn, rows.get(name), **asked
-                )
+                priors = GivenPriors(None, None, rows.get(name))
+                contenders[name] = Contender(model, documents, settings, drawn, priors, scoring)
             except PolyabayesError as error:
                 refused[name] = error
         with quiet():

@@ -17,6 +17,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.blocks import ScoringPlan, distinct, score_corpora
 from polyabayes.likelihood.foreign import as_scorable, exposed
@@ -203,7 +204,7 @@ def log_completion(
         )
     first, n_unseen_first = model._aligned(observed, "observed", unseen)
     second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
-    _refuse_other_documents(first, second)
+    second = _of_the_same_documents(first, second)
     first = exposed(model, first, exposure)
     priors = GivenPriors(doc_topic_prior, shape, covariates).rows(model, first)
     first = first._with_priors(priors)
@@ -314,8 +315,8 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
         raise InvalidTypeError(f"model has no transform: {model!r}")
     first, _ = model._aligned(observed, "observed", "raise")
     second, _ = model._aligned(held_out, "held_out", "raise")
-    _refuse_other_documents(first, second)
-    documents = Corpus(first.counts, exposure=first.exposure)
+    second = _of_the_same_documents(first, second)
+    documents = Corpus(first.counts, exposure=first.exposure, metadata=first.metadata)
     theta = np.array(model.transform(exposed(model, documents, exposure)))
     theta /= theta @ model.components_.sum(axis=1, keepdims=True)
     cells = sparse.coo_matrix(second.counts)
@@ -324,7 +325,9 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
         return float(np.exp(-np.sum(cells.data * np.log(rates)) / cells.data.sum()))
 
 
-def _refuse_other_documents(observed: Corpus, held_out: Corpus) -> None:
+def _of_the_same_documents(observed: Corpus, held_out: Corpus) -> Corpus:
+    """The held-out parts in the order of the observed ones, by their ids if both have them."""
+    held_out = rows_by_name("held_out", held_out, observed.ids)
     if observed.n_documents != held_out.n_documents:
         raise InvalidArgumentError(
             f"observed and held_out must hold the same documents, got {observed.n_documents:,} and "
@@ -340,3 +343,4 @@ def _refuse_other_documents(observed: Corpus, held_out: Corpus) -> None:
             f"observed and held_out must hold the same documents, but the exposures of document "
             f"{document} are {observed.exposure[document]} and {held_out.exposure[document]}"
         )
+    return held_out

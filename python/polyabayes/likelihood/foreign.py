@@ -161,6 +161,8 @@ def of_measured_words(
     kept = getattr(documents, "_words_are", "given")
     if found is None or (missing_words is None and kept == "gathered"):
         return model, documents
+    if np.array_equal(found, words):
+        return model, documents
     known = set(found)
     is_measured = np.array([word in known for word in words], dtype=bool)
     if is_measured.all() or not is_measured.any():

@@ -86,6 +86,8 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
     `call` is how to say the argument that would help, put in place of ``{}``: a call of
     :func:`log_likelihood` where the function at work does not take it.
     """
+    if (result.methods == "exact").all() and np.isfinite(result.values).all():
+        return []
     is_unsure = np.isnan(result.n_effs) & has_error(result)
     is_annealed = result.methods == "annealed"
     consistent = [name for name, method in ESTIMATORS.items() if method.is_consistent]

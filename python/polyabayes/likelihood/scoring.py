@@ -303,7 +303,7 @@ def log_likelihood(
         result = corpus.result(score(), settings)
     else:
         population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
-        scores, shared = score_to_target(score, population, wanted)
+        scores, shared, _ = score_to_target(score, population, wanted)
         result = corpus.result(scores, settings, shared)
         is_close = result.total_std_error <= wanted
         result = replace(result, reached=result.reached & is_close)

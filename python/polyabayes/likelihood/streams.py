@@ -198,7 +198,7 @@ def documents_of(
 def _streamed(model: Scorable, blocks: Iterator[Any], unseen: str) -> Iterator[Block]:
     for number, documents in enumerate(blocks):
         name = f"block {number} of documents"
-        corpus, n_unseen = model._aligned(as_corpus(documents, name), name, unseen)
+        corpus, n_unseen = model._aligned(documents, name, unseen)
         corpus = exposed(model, corpus, None)
         yield corpus._with_priors(model._priors_of(corpus, None)), n_unseen
 

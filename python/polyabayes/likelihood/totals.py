@@ -8,7 +8,7 @@ has little noise; the last uses ln of their mean, its bias by Jensen's inequalit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -18,10 +18,12 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.likelihood.blocks import BlockScores
+from polyabayes.likelihood.blocks import BlockScores, last_of
 from polyabayes.likelihood.methods import Settings
 
 Floats = NDArray[np.float64]
+_Known = Mapping[int, Floats]
+_Effort = Mapping[str, float]
 
 # Temperatures of the first level, and the factor between levels: three is near the optimum of Giles
 # (2015, "Multilevel Monte Carlo methods", section 2) for any problem.
@@ -34,14 +36,17 @@ _PILOT = 30
 _START = 10
 # Replicates per document: the lanes of one run.
 _REPLICATES = 16
-# Largest bias of the last level, and squared error that a plan aims at, as shares of the target.
-_SHARE_OF_BIAS, _AIM = 1 / 3, 0.8
+# Squared error that a plan aims at, as a share of the target's.
+_AIM = 0.8
+_EFFORT = {"share_of_bias": 1 / 3, "first_aim": _AIM, "one_sided": 1.645}
 _ROUNDS = 20
-# Standard errors to a one-sided 95 % limit; least degrees of freedom of errors.
-_ONE_SIDED, _FEWEST_DEGREES = 1.645, 2.0
+# Least degrees of freedom of errors.
+_FEWEST_DEGREES = 2.0
+# Standard errors of a mean per token that are enough, of a thousand documents and of few.
+_ENOUGH = 0.001, 0.002
 # Settings without effect, since every document gets the effort that the total needs.
-_EFFORT = ("n_samples", "n_particles", "n_replicates", "target_std_error", "trace")
-_UNUSED = {"method": "auto"} | {name: Settings._field_defaults[name] for name in _EFFORT}
+_OF_DOCUMENTS = ("n_samples", "n_particles", "n_replicates", "target_std_error", "trace")
+_UNUSED = {"method": "auto"} | {name: Settings._field_defaults[name] for name in _OF_DOCUMENTS}
 
 
 class Score(Protocol):
@@ -56,10 +61,12 @@ class CorrectedScores(NamedTuple):
 
     `scores` has values of the longest runs, and predictions for documents with shorter runs.
     `shared_std_error` is the error of the sum, in nats, beyond the errors of single documents.
+    `probabilities` are those with which documents were sampled, by number of temperatures.
     """
 
     scores: BlockScores
     shared_std_error: float
+    probabilities: dict[int, Floats]
 
 
 def checked_target(
@@ -85,6 +92,11 @@ def checked_target(
         return lambda _: total
     each = checks.positive_number(name, nats_per_token_std_error)
     return lambda n_tokens: each * n_tokens
+
+
+def enough_for(n_documents: int) -> float:
+    """Standard error of a mean per token that is a fraction of its error for new documents."""
+    return float(np.clip(_ENOUGH[0] * np.sqrt(1_000 / max(n_documents, 1)), *_ENOUGH))
 
 
 class Population:
@@ -121,21 +133,23 @@ def score_to_target(
     score: Score,
     population: Population,
     target: float,
-    share_of_bias: float = _SHARE_OF_BIAS,
-    first_aim: float = _AIM,
+    known: _Known | None = None,
+    effort: _Effort = _EFFORT,
 ) -> CorrectedScores:
     """Score until the total has the target standard error, in nats, or runs cannot be longer.
 
-    The upper limit of the bias is at most `share_of_bias` of the target. The first samples aim at
-    the squared error `first_aim` times the target's, and tell what larger ones need.
+    Samples hold the documents that were sampled before, with the probabilities `known` by number of
+    temperatures. `effort` may be the largest `share_of_bias` in the target, the `first_aim` at the
+    squared error, as a multiple of the target's, which tells what larger samples need, and how many
+    standard errors `one_sided` the limit of the bias is above its estimate.
     """
-    levels = _Levels(score, population, share_of_bias, first_aim)
+    levels = _Levels(score, population, known or {}, effort)
     try:
         levels.climb(target)
         return levels.estimate(levels.sample(target))
     except _UnfinishedError as stop:
         scores = levels.best()._replace(interruption=stop.interruption)
-        return CorrectedScores(scores, np.inf)
+        return CorrectedScores(scores, np.inf, {})
 
 
 class _UnfinishedError(Exception):
@@ -191,23 +205,23 @@ class _Step(NamedTuple):
 class _Levels:
     """Levels of runs; the levels in use begin with a base, which has all documents."""
 
-    def __init__(
-        self, score: Score, population: Population, share_of_bias: float, first_aim: float
-    ) -> None:
-        self._score, self._population = score, population
-        self._share_of_bias, self._first_aim = share_of_bias, first_aim
-        self._pilot = population.pilot()
-        self._levels: list[_Level] = []
+    _levels: list[_Level]
+
+    def __init__(self, score: Score, population: Population, known: _Known, effort: _Effort):
+        self._score, self._population, self._pilot = score, population, population.pilot()
+        self._known, self._effort, self._levels = known, effort, []
 
     def climb(self, target: float) -> None:
         """Run the documents of the pilot up to a level with little bias."""
         self._add_level()
-        while self._can_climb() and self._bias() > self._share_of_bias * target:
+        while self._can_climb() and self._bias() > self._effort["share_of_bias"] * target:
             self._add_level()
 
     def sample(self, target: float) -> list[_Level]:
         """Sample the levels above the cheapest base until the error is small enough."""
-        base, aim = 0, self._first_aim
+        done = [level.drawn.all() for level in self._levels] if self._known else []
+        # The longest runs that all documents have had before, or the shortest.
+        base, aim = int(max(np.flatnonzero(done), default=0)), self._effort["first_aim"]
         for _ in range(_ROUNDS):
             wanted = max(target**2 - self._of_last(), target**2 / 2)
             bases = range(base, len(self._levels))
@@ -258,24 +272,23 @@ class _Levels:
             # The error is for the sum; replicates of single documents say little about it.
             n_effs=np.where(np.isinf(scores.n_effs), np.inf, float(_REPLICATES)),
         )
-        return CorrectedScores(scores, float(np.sqrt(max(whole - own, 0.0))))
+        shared = float(np.sqrt(max(whole - own, 0.0)))
+        sampled = {x.n_temperatures: x.probabilities[index] for x in self._levels}
+        return CorrectedScores(scores, shared, sampled)
 
     def best(self) -> BlockScores:
         """Scores of the longest runs of every document."""
-        best = BlockScores.none(len(self._pilot))
-        for level in self._levels:
-            rows = np.flatnonzero(~np.isnan(level.scores.values))
-            best = best.put(rows, level.scores.taken(rows))
-        return best.taken(self._population.index)
+        return last_of([level.scores for level in self._levels]).taken(self._population.index)
 
     def _can_climb(self) -> bool:
         return _FACTOR * self._levels[-1].n_temperatures <= _MOST_TEMPERATURES
 
     def _add_level(self) -> None:
-        """Run the pilot at the next level."""
+        """Run the pilot, and the documents known, at the next level."""
         n_temperatures = _FACTOR * self._levels[-1].n_temperatures if self._levels else _FIRST
         self._levels.append(_Level(n_temperatures, len(self._pilot)))
-        self._draw(self._levels[-1], self._pilot)
+        known = self._known.get(n_temperatures, np.zeros_like(self._population.index))
+        self._draw(self._levels[-1], np.maximum(self._pilot, known[self._population.first]))
 
     def _draw(self, level: _Level, probabilities: Floats) -> None:
         level.probabilities = np.maximum(probabilities, level.probabilities)
@@ -381,9 +394,9 @@ class _Levels:
         weights = copies[both] / np.minimum(last.probabilities, below.probabilities)[both]
         differences = (last.values(is_last=True) - below.values(is_last=True))[both]
         noise = np.sqrt(weights**2 @ (squared + np.square(below.scores.std_errors))[both])
-        difference = (abs(float(weights @ differences)) + _ONE_SIDED * noise) / (_FACTOR - 1)
+        limit = abs(float(weights @ differences)) + self._effort["one_sided"] * noise
         correction = float((last.weights * copies[last.drawn]) @ squared[last.drawn]) / 2
-        return max(float(difference), correction / 2)
+        return max(float(limit) / (_FACTOR - 1), correction / 2)
 
 
 def _student_factor(degrees_of_freedom: float) -> float:

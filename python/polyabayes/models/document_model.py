@@ -14,11 +14,11 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.naming import rows_by_name
+from polyabayes.data.naming import columns_by_name, rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
-from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix
+from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix, design_of
 from polyabayes.models.fitted.covariates import pseudo_counts
 from polyabayes.models.fitted.vocabularies import SeveralVocabularies, columns_of, texts_of
 from polyabayes.models.simulation import documents_of_topics
@@ -168,7 +168,7 @@ class DocumentModel(SeveralVocabularies):
         """
         model = cls("dirichlet", covariate_names=covariate_names, random_state=random_state)
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
-        model._set_prior("doc_topic_prior", doc_topic_prior, coefficients)
+        model._set_prior("doc_topic_prior", doc_topic_prior, coefficients, topic_word)
         return model._checked_model()
 
     @classmethod
@@ -212,7 +212,7 @@ class DocumentModel(SeveralVocabularies):
         model._set_topic_word(
             topic_word, vocabulary, random_state, normalised=True, is_dirichlet=is_dirichlet
         )
-        model._set_prior("weights", weights, None)
+        model._set_prior("weights", weights, None, topic_word)
         return model._checked_model()
 
     @classmethod
@@ -293,6 +293,10 @@ class DocumentModel(SeveralVocabularies):
             model.bias_ = checks.vector("bias", 0.0 if bias is None else bias, n_words)
         if covariance is None:
             raise InvalidTypeError(f"{argument('covariance')} must be given")
+        topics = checks.index_of(topic_word)
+        topics = None if topics is None else topics[: len(np.atleast_1d(covariance))]
+        covariance = rows_by_name("covariance", covariance, topics)
+        covariance = columns_by_name("covariance", covariance, topics)
         square = "(n_coordinates, n_coordinates)"
         model.covariance_ = checks.matrix("covariance", covariance, square)
         n_coordinates, n_columns = model.covariance_.shape
@@ -304,7 +308,7 @@ class DocumentModel(SeveralVocabularies):
                 f"{argument('covariance')} has shape {model.covariance_.shape}: {n_components} "
                 f"components need {n_components} rows and columns{beside}"
             )
-        model._set_prior("mean", mean, coefficients)
+        model._set_prior("mean", mean, coefficients, topic_word)
         return model._checked_model()
 
     _makers = "make it by dirichlet, mixture or logistic_normal"
@@ -352,15 +356,10 @@ class DocumentModel(SeveralVocabularies):
         covariates = rows_by_name("covariates", covariates, getattr(documents, "ids", None))
         frame = covariate_frame(covariates)
         if names is not None and frame is not None:
-            missing = [name for name in names if name not in frame.columns]
-            if missing:
-                raise InvalidArgumentError(
-                    f"{argument('covariates')} has no column {missing[0]!r}; the prior of this "
-                    f"model depends on {', '.join(map(repr, names))}"
-                )
-            frame = frame[list(names)]
-        values = covariate_matrix(covariates if frame is None else frame.to_numpy())
-        return checked_rows("covariates", values, wanted)
+            covariates = design_of(frame, list(names))
+        elif frame is not None:
+            covariates = frame.to_numpy()
+        return checked_rows("covariates", covariate_matrix(covariates), wanted)
 
     def _draw_documents(
         self,
@@ -411,8 +410,13 @@ class DocumentModel(SeveralVocabularies):
             return [softmax(found[:, own] + self.bias_[own], axis=1) for own in columns]
         return [found[:, own] / found[:, own].sum(axis=1, keepdims=True) for own in columns]
 
-    def _set_prior(self, name: str, values: Any, coefficients: Any) -> None:
+    def _set_prior(self, name: str, values: Any, coefficients: Any, topic_word: Any) -> None:
         n, names = self._n_prior_parameters(), self.covariate_names
+        topics = checks.index_of(topic_word)
+        topics = None if topics is None else topics[:n]
+        values = columns_by_name(name, values, topics)
+        coefficients = rows_by_name("coefficients", coefficients, topics)
+        coefficients = columns_by_name("coefficients", coefficients, names)
         if (values is None) == (coefficients is None):
             raise InvalidArgumentError(f"give {argument(name)} or {argument('coefficients')}")
         if coefficients is not None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus, of_layer
@@ -17,6 +18,8 @@ from polyabayes.models.lda import LatentDirichletAllocation
 from polyabayes.models.pfa import PoissonFactorAnalysis
 
 Matrix = NDArray[np.float64]
+# Least probability in a logarithm.
+_LEAST = 1e-100
 TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
 
 
@@ -66,6 +69,21 @@ def probabilities(model: TopicModel) -> Matrix:
     return np.asarray(model.components_ / model.components_.sum(axis=1, keepdims=True))
 
 
+def orders_of_words(model: TopicModel) -> dict[str, Matrix]:
+    """Topics x words by four orders: probability, FREX, lift and score, as R's stm has them."""
+    topics = probabilities(model)
+    counts = getattr(model, "topic_counts_", np.ones(len(topics)))
+    exclusive = topics / np.maximum(topics.sum(axis=0), _LEAST)
+    ranks = [stats.rankdata(x, axis=1) / topics.shape[1] for x in (topics, exclusive)]
+    ln = np.log(np.maximum(topics, _LEAST))
+    return {
+        "probability": topics,
+        "frex": 2 / (1 / ranks[0] + 1 / ranks[1]),
+        "lift": topics / np.maximum(counts / counts.sum() @ topics, _LEAST),
+        "score": topics * (ln - ln.mean(axis=0)),
+    }
+
+
 def hellinger_similarity(one: Matrix, other: Matrix) -> Matrix:
     """1 minus the Hellinger distance of each pair of rows of probabilities."""
     overlap = np.sqrt(one) @ np.sqrt(other).T
@@ -109,12 +127,14 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     """
     theta, sizes = np.asarray(model.transform(corpus)), model.components_.sum(axis=1)
     lengths = corpus._lengths().astype(np.float64)[:, np.newaxis]
+    shared: Any = getattr(model, f"{model._prior_argument}_", np.zeros(1))
+    prior = shared if (own := model._priors_of(corpus, None)) is None else own
     if isinstance(model, LatentDirichletAllocation):
-        tokens = theta * (model.doc_topic_prior_.sum() + lengths) - model.doc_topic_prior_
+        tokens = theta * (prior.sum(axis=-1, keepdims=True) + lengths) - prior
     elif model._has_likelihood():
         exposure = 1.0 if corpus.exposure is None else corpus.exposure[:, None]
         odds = (1 - model.probability_) / model.probability_
-        tokens = theta * (odds + exposure * sizes) - model.shape_
+        tokens = theta * (odds + exposure * sizes) - prior
     else:
         tokens = theta * sizes
     tokens = np.maximum(tokens, 0.0)

@@ -384,6 +384,7 @@ class LatentDirichletAllocation(TopicModel):
         n_components = len(checks.matrix("topic_word", topic_word))
         topics = checks.index_of(topic_word)
         doc_topic_prior = rows_by_name("doc_topic_prior", doc_topic_prior, topics)
+        topic_concentration = rows_by_name("topic_concentration", topic_concentration, topics)
         model = cls(n_components, doc_topic_prior=doc_topic_prior, random_state=random_state)
         prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)

@@ -89,8 +89,8 @@ class PoissonFactorAnalysis(TopicModel):
     any number of threads, bit for bit. A sweep costs tokens x topics.
 
     With covariates x_d of the documents, and r learned, r_dk = exp(lambda_k x_d), with exact draws
-    of lambda. Slopes of standardised columns are normal with a common, learned variance; the
-    exponential of an intercept has the prior of a learned r_k. Exposures are then refused.
+    of lambda, also with exposures. Slopes of standardised columns are normal with a common, learned
+    variance; the exponential of an intercept has the prior of a learned r_k.
 
     ``prior="nmf"`` is non-negative matrix factorisation without priors: theta and phi maximise the
     Poisson likelihood (minimise the Kullback-Leibler divergence) by scikit-learn's multiplicative
@@ -296,6 +296,7 @@ class PoissonFactorAnalysis(TopicModel):
             rows_by_name(name, values, topics)
             for name, values in (("shape", shape), ("probability", probability))
         )
+        topic_concentration = rows_by_name("topic_concentration", topic_concentration, topics)
         model = cls(n_components, shape=shape, probability=probability, random_state=random_state)
         r = checks.positive_vector("shape", shape, n_components)
         p = _probabilities(probability, n_components)

@@ -16,11 +16,7 @@ from polyabayes.plotting.prevalence import plot_prevalence
 from polyabayes.plotting.signatures import plot_signatures
 from polyabayes.plotting.topics import plot_topics
 from polyabayes.plotting.training import plot_topic_similarity, plot_topic_weights, plot_trace
-from polyabayes.plotting.witness import (
-    plot_predictive_bounds,
-    plot_size_bounds,
-    plot_size_posterior,
-)
+from polyabayes.plotting.witness import plot_size_bounds, plot_size_posterior
 
 __all__ = [
     "plot_choice",
@@ -30,7 +26,6 @@ __all__ = [
     "plot_graph",
     "plot_item_probabilities",
     "plot_posterior",
-    "plot_predictive_bounds",
     "plot_prevalence",
     "plot_signatures",
     "plot_size_bounds",

@@ -18,7 +18,7 @@ from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import BLUE, GREEN, PINK, VERMILION, axes_or_new, finish, foreground
+from polyabayes.plotting.axes import BLUE, VERMILION, axes_or_new, finish, foreground, heat_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ _NODE_SIZE = 1600
 
 
 def plot_evidence(
-    evidences: Mapping[int, Evidence] | Evidence,
+    evidences: Mapping[int, Evidence],
     level: float = 0.95,
     *,
     xlabel: str = "rank",
@@ -43,17 +43,14 @@ def plot_evidence(
 ) -> Axes:
     """Plot evidence against rank, with intervals; lower bounds are arrows upwards.
 
-    A single evidence by tempering is plotted round by round: its replicates, the estimates in both
-    directions, and in a corner the rejection probabilities of swaps along the ladder.
-
     Parameters
     ----------
-    evidences : mapping of int to Evidence, or Evidence
-        Evidence by rank or another number; or a single one by ``"tempered"``.
+    evidences : mapping of int to Evidence
+        Evidence by rank or another number.
     level : float, default=0.95
         Confidence level of the intervals.
     xlabel : str, default="rank"
-        Name of the number; ignored for a single evidence.
+        Name of the number.
     {ax}
 
     Returns
@@ -66,22 +63,11 @@ def plot_evidence(
     Examples
     --------
     >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
-    >>> nmf = pb.AllocationModel.nmf(2)
     >>> by_rank = {K: pb.AllocationModel.nmf(K).log_evidence(counts) for K in (1, 2, 3)}
     >>> pb.plotting.plot_evidence(by_rank).get_xlabel()
     'rank'
-    >>> one = nmf.log_evidence(counts, "tempered", random_state=0)
-    >>> pb.plotting.plot_evidence(one).get_xlabel()
-    'sweeps of a round'
     """
     checks.share("level", level)
-    if isinstance(evidences, Evidence):
-        if not evidences.rounds:
-            raise InvalidTypeError(
-                "evidences must map numbers to Evidence; of one alone, method='tempered' has "
-                f"rounds to draw, got {evidences!r}"
-            )
-        return _draw_rounds(evidences, level, axes_or_new(ax, 6.4, 4.0))
     _check_evidences(evidences)
     ax = axes_or_new(ax, 6.4, 4.0)
     ranks = sorted(evidences)
@@ -105,38 +91,8 @@ def plot_evidence(
     given = any(evidence.given_total for evidence in evidences.values())
     ax.set_xticks(ranks[:: -(-len(ranks) // _MOST_RANKS)])
     ax.set_xlabel(xlabel)
-    ax.set_ylabel(f"log evidence{' given the total' if given else ''}, nats")
+    ax.set_ylabel(f"log evidence{' given the total' if given else ''} (nats)")
     return finish(ax)
-
-
-def _draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
-    """Plot the value of every round, its replicates, both directions, and the last ladder."""
-    sweeps = np.array([one.n_scans for one in evidence.rounds])
-    values = np.array([one.values for one in evidence.rounds])
-    sides = np.array([one.sides for one in evidence.rounds])
-    ax.plot(sweeps, values, ".", color="0.6", markersize=4)
-    ax.plot(sweeps, sides[:, 0], color=VERMILION, linewidth=0.8, label="prior to posterior")
-    ax.plot(sweeps, sides[:, 1], color=GREEN, linewidth=0.8, label="posterior to prior")
-    ax.plot(sweeps, values.mean(axis=1), "o-", color=BLUE, markersize=4, label="both")
-    low, high = evidence.interval(level)
-    reach = [[evidence.value - low], [high - evidence.value]]
-    ax.errorbar(sweeps[-1:], [evidence.value], yerr=reach, color=BLUE, capsize=3)
-    ax.set_xscale("log", base=2)
-    ax.set_xlabel("sweeps of a round")
-    ax.set_ylabel(f"log evidence{' given the total' if evidence.given_total else ''}, nats")
-    state = "converged" if evidence.converged else "not converged"
-    ax.set_title(f"{evidence.round_trips} round trips, {state}", loc="left", fontsize="medium")
-    finish(ax)
-    # The lower part of the axes is the corner's.
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(bottom - 0.7 * (top - bottom), top)
-    ladder = ax.inset_axes((0.62, 0.12, 0.36, 0.26))
-    ladder.stairs(evidence.rejections, evidence.betas, color=PINK, baseline=None)
-    ladder.set_ylim(0, 1)
-    ladder.set_xlabel("inverse temperature", fontsize="x-small")
-    ladder.set_ylabel("rejected", fontsize="x-small")
-    ladder.tick_params(labelsize="x-small")
-    return ax
 
 
 def _check_evidences(evidences: Any) -> None:
@@ -194,7 +150,7 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_title("probability", loc="right", size="small")
-    ax.set_xlabel(f"posterior log odds against {posterior.best}, nats")
+    ax.set_xlabel(f"posterior log odds against {posterior.best} (nats)")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
@@ -242,14 +198,10 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
         table, below, beside = table.T, beside, parents
     ax = axes_or_new(ax, 5.0, float(np.clip(1.0 + 0.2 * size, 2.5, 9.0)))
     if parents:
-        image = ax.imshow(table, aspect="auto", cmap="viridis", vmin=0.0)
-        ax.figure.colorbar(image, ax=ax, label="probability")
+        shown = table.flat if table.size <= _MOST_NUMBERS else ()
+        heat_map(ax, table, "probability", [f"{share:.2f}" for share in shown], aspect="auto")
         ax.set_xlabel(", ".join(below))
         ax.set_title(f"{node} given {', '.join(parents)}", loc="left", size="medium")
-        shown = np.ndenumerate(table) if table.size <= _MOST_NUMBERS else ()
-        for (row, column), share in shown:
-            ink = "white" if share < table.max() / 2 else "black"
-            ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=ink, size="small")
     else:
         ax.barh(range(size), table, color=BLUE)
         ax.set_ylim(size - 0.5, -0.5)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polyabayes.exceptions import InvalidTypeError, MissingDependencyError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 
 # Colours that colour-blind readers tell apart (Okabe & Ito 2008), without yellow and black, which
@@ -17,8 +20,11 @@ BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 _COLOURS = (BLUE, VERMILION, GREEN, PINK, "#E69F00", "#56B4E9", "#7F7F7F")
 
 
-# Width of a page of journals, in inches.
-_PAGE = 7.2
+# Width and height of a page of journals, in inches.
+_PAGE = 7.2, 9.0
+# Letters of a label that leave enough of the page to the axes beside it, and of a line of labels
+# above them; letters that the mark of a label is worth.
+_BESIDE, _ABOVE, _MARK = 20, 76, 8
 
 
 def new_figure(
@@ -26,7 +32,7 @@ def new_figure(
 ) -> tuple[Figure, Any]:
     """Make a figure of this size in inches, with `n_rows` axes below each other.
 
-    It is at most as wide as a page, and has different colours for `n_colours` lines.
+    It fits on a page, and has different colours for `n_colours` lines.
     """
     try:
         import matplotlib.pyplot as plt
@@ -34,7 +40,7 @@ def new_figure(
         raise MissingDependencyError(
             "plots need matplotlib: pip install 'polyabayes[plot]'"
         ) from error
-    size = min(width, _PAGE), height
+    size = np.minimum((width, height), _PAGE)
     figure, axes = plt.subplots(n_rows, figsize=size, layout="constrained", **options)
     for ax in figure.axes:
         ax.set_prop_cycle(color=colours(max(n_colours, len(_COLOURS))))
@@ -52,12 +58,27 @@ def axes_or_new(ax: Axes | None, width: float, height: float, n_colours: int = 1
 
 
 def finish(ax: Axes, title: str | None = None) -> Axes:
-    """Leave out the upper and right line, and put the legend, if any, beside the axes."""
+    """Leave out the upper and right line; the legend, if any, is beside the axes, or above them."""
     ax.spines[["top", "right"]].set_visible(False)
-    if ax.get_legend_handles_labels()[1]:
-        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-        ax.legend(frameon=False, fontsize="small", title=title, title_fontsize="small", **beside)
+    if labels := ax.get_legend_handles_labels()[1]:
+        longest = max(map(len, labels))
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        if longest > _BESIDE:
+            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
+            place["ncols"] = max(1, _ABOVE // (longest + _MARK))
+        ax.legend(frameon=False, fontsize="small", title=title, title_fontsize="small", **place)
     return ax
+
+
+def heat_map(
+    ax: Axes, values: NDArray[np.float64], label: str, texts: Any = (), **options: Any
+) -> None:
+    """Draw a matrix of values from zero with its scale; `texts` are in its cells, by row."""
+    image: Any = ax.imshow(values, cmap="viridis", vmin=0.0, **options)
+    ax.figure.colorbar(image, ax=ax, label=label)
+    for (row, column), text in zip(np.ndindex(values.shape), texts, strict=False):
+        ink = "white" if image.norm(values[row, column]) < 0.5 else "black"
+        ax.text(column, row, text, ha="center", va="center", color=ink, size="small")
 
 
 def foreground() -> str:

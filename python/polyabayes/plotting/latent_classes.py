@@ -9,15 +9,13 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.latent_classes import LatentClassAnalysis, LatentTransitionAnalysis
-from polyabayes.plotting.axes import axes_or_new, finish
+from polyabayes.plotting.axes import axes_or_new, finish, heat_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Share of the height of an item for its classes.
 _FILLED = 0.8
-# Probability above which a cell is dark.
-_DARK = 0.6
 
 
 def plot_item_probabilities(
@@ -125,18 +123,11 @@ def plot_transitions(
     wave = checks.whole_number("wave", wave, 0, last)
     means = classes.transition_probabilities_[wave]
     ax = axes_or_new(ax, 2.5 + 1.1 * len(means), 1.5 + 0.8 * len(means))
-    image = ax.imshow(means, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-    ax.figure.colorbar(image, ax=ax, label="probability")
-    for row in table[table.wave == wave].to_dict("records"):
-        ax.text(
-            row["to"],
-            row["from"],
-            f"{row['probability']:.2f}\n{row['lower']:.2f} to {row['upper']:.2f}",
-            ha="center",
-            va="center",
-            size="small",
-            color="white" if row["probability"] > _DARK else "black",
-        )
+    texts = [
+        f"{row['probability']:.2f}\n{row['lower']:.2f} to {row['upper']:.2f}"
+        for row in table[table.wave == wave].sort_values(["from", "to"]).to_dict("records")
+    ]
+    heat_map(ax, means, "probability", texts, vmax=1.0, aspect="auto")
     names = [f"class {k}" for k in range(len(means))]
     ax.set_xticks(range(len(means)), names)
     ax.set_yticks(range(len(means)), names)

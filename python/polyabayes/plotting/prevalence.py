@@ -84,7 +84,9 @@ def plot_prevalence(
             f"{type(found).__name__}"
         )
     if by is not None and along is None:
-        raise InvalidArgumentError(f"{argument('by')} gives each group a line {argument('along')}")
+        raise InvalidArgumentError(
+            f"{argument('by')} needs {argument('along')}: each group gets a line"
+        )
     n_topics = means.shape[1]
     if topics is None:
         shown = np.sort(np.argsort(-np.abs(means).max(axis=0), kind="stable")[:_MOST_SHOWN])
@@ -132,6 +134,7 @@ def _points(ax: Axes | None, values: Sequence[Any], rows: list[str], columns: li
         ax.errorbar(means[:, i], at, xerr=reach, fmt="o", ms=4, color=colour, label=name)
     ax.set_yticks(places, rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.locator_params(axis="x", nbins=5)
     return ax
 
 
@@ -161,7 +164,7 @@ def _along(
         if len(np.unique(x[at])) < len(at):
             raise InvalidArgumentError(
                 f"{argument('along')}: several rows have the same value, and one line cannot show "
-                f"them: give their groups {argument('by')}"
+                f"them: {argument('by')} gives each group a line"
             )
     return x, {"" if by is None else name: at[np.argsort(x[at])] for name, at in groups.items()}
 

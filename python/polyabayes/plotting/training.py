@@ -22,7 +22,7 @@ from polyabayes.models.fitted_topics import (
     topic_tokens,
 )
 from polyabayes.models.traces import BoundTrace, TrainingTrace
-from polyabayes.plotting.axes import BLUE, axes_or_new, colours, finish, new_figure
+from polyabayes.plotting.axes import BLUE, axes_or_new, colours, finish, heat_map, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 # Most ticks on one side of a matrix, and most names of bars.
 _MOST_TICKS, _MOST_NAMES = 20, 40
 
-# Most letters of names that fit side by side.
-_LONGEST = 3
+# Most letters of names, with gaps, that fit side by side below a matrix.
+_MOST_LETTERS = 45
 
 _LABELS = {
     "log_joint": "ln of the joint density (nats)",
@@ -251,13 +251,12 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, 7.5, 4.6)
     step = -(-n_topics // _MOST_TICKS)
     short = [labels_of(fitted, 0)[k].removeprefix("topic ") for k in order[::step]]
-    rotation = 90 if max(map(len, short)) > _LONGEST else 0
-    ax.set_xticks(range(0, n_topics, step), short, rotation=rotation)
+    crowded = len(short) * (max(map(len, short)) + 1) > _MOST_LETTERS
+    ax.set_xticks(range(0, n_topics, step), short, rotation=90 if crowded else 0)
     ax.set_yticks(range(0, n_topics, step), names[::step])
     shown = similarity[np.ix_(order, order)]
     np.fill_diagonal(shown, np.nan)
-    image = ax.imshow(shown, vmin=0, cmap="viridis")
-    ax.figure.colorbar(image, ax=ax, shrink=0.8, label="similarity: 1 - Hellinger distance")
+    heat_map(ax, shown, "similarity: 1 - Hellinger distance", aspect="auto")
     ax.set_xlabel("topic")
     return ax
 

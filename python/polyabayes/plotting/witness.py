@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyabayes._support.results import ResultTable
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import VERMILION, axes_or_new, colours, finish
+from polyabayes.plotting.axes import axes_or_new, colours, finish
 from polyabayes.sizes.witness import WitnessSearch
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ def plot_size_bounds(
         ax.fill_between(x, lower, table["upper"], color=colour, alpha=0.15, linewidth=0)
     largest = f"largest {_shared_label(named)} explored"
     ax.set_xlabel(largest if of_one_size else "configurations explored")
+    ax.locator_params(axis="x", integer=True)
     ax.set_ylabel("bounds on ln p(y) (nats)")
     return _finished(ax)
 
@@ -115,64 +115,6 @@ def plot_size_posterior(
     ax.set_xlabel(_shared_label(named))
     ax.set_ylabel("bounds on the posterior probability")
     return _finished(ax, "filled: at least;\nhatched: at most" if any(named) else None)
-
-
-def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
-    """Plot predictions averaged over sizes against predictions of the single best model.
-
-    Parameters
-    ----------
-    folds : ResultTable
-        Result of :func:`cross_validate`.
-    {ax}
-
-    Returns
-    -------
-    matplotlib Axes
-        For each fold and prior, the interval between the bounds, and the best model with bars of
-        two standard errors, in nats per held-out token.
-
-    {raises: bad plot}
-
-    Examples
-    --------
-    >>> corpus = pb.datasets.make_lda_corpus(12, 10, 2, document_length=20, random_state=0).corpus
-    >>> lda = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
-    >>> search = pb.WitnessSearch(lda, pb.priors.Uniform(1, 2), scoring="bound", random_state=0)
-    >>> folds = pb.cross_validate(search, corpus, 2, random_state=0)
-    >>> ax = pb.plotting.plot_predictive_bounds(folds)
-    >>> "nats" in ax.get_ylabel()
-    True
-    """
-    if not isinstance(folds, ResultTable) or "fold" not in folds:
-        raise InvalidTypeError("folds must be the result of cross_validate")
-    names = list(dict.fromkeys(folds["prior"]))
-    ax = axes_or_new(ax, 7.0, 4.2, len(names))
-    several = len(names) > 1
-    for place, name in enumerate(names):
-        mine = {column: values[folds["prior"] == name] for column, values in folds.items()}
-        x = mine["fold"] + 0.5 * ((place + 0.5) / len(names) - 0.5)
-        lower, upper, average, best, error = (
-            mine[column] / mine["n_tokens"]
-            for column in ("lower", "upper", "average", "best", "best_std_error")
-        )
-        bars: dict[str, Any] = {"yerr": [average - lower, upper - average], "capsize": 3}
-        label = name if several else "averaged over sizes, and its bounds"
-        shown = ax.errorbar(x - 0.1 / len(names), average, fmt="_", label=label, **bars)
-        ax.errorbar(
-            x + 0.1 / len(names),
-            best,
-            yerr=2 * error,
-            fmt="x",
-            color=shown.lines[0].get_color() if several else VERMILION,
-            label=None if several else "single best model",
-        )
-    ax.set_xticks(np.unique(folds["fold"]))
-    ax.set_xlabel("fold")
-    ax.set_ylabel("held-out nats per token (higher is better)")
-    return _finished(
-        ax, "bounds of the average\nover sizes; x: the\nsingle best model" if several else None
-    )
 
 
 def _size_labels(search: WitnessSearch) -> list[str]:

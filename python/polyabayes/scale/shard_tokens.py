@@ -75,10 +75,7 @@ class ShardTokens:
         self._path = StateFolder(folder, "training").make(_STATE)
         folder = folder.resolve()
         remove_unfinished(folder, f"*.{name}.*")
-        exposures, self.exposure_groups = numbered(shards.exposure), None
-        if exposures is not None:
-            n_documents = np.bincount(exposures.numbers).astype(np.uint64)
-            self.exposure_groups = exposures.values, n_documents
+        exposures = self.exposure_groups = numbered(shards.exposure)
         self._training = ShardTraining(
             shards.shards, folder, name, shards.longest, seed, n_jobs, exposures
         )

@@ -100,8 +100,8 @@ class _Spool:
             raise InvalidArgumentError(
                 "blocks of a corpus must have the same words, but one has "
                 f"{block.n_words:,} and the first {self._n_words:,}, or others: make each by "
-                f"Corpus.from_documents(documents, vocabulary), or give the stream of documents "
-                f"itself and its {argument('vocabulary')}"
+                "Corpus.from_documents(documents, vocabulary), or give lists of tokens, and "
+                f"{argument('vocabulary')} if they do not fit into memory"
             )
         counts = block.counts
         ones = np.ones(block.n_documents)

@@ -13,9 +13,9 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.results import Result
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.models import TopicWeights
-from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of, names_of
+from polyabayes.data.naming import rows_by_name
+from polyabayes.data.tensors.factors import one_column
+from polyabayes.models.fitted_topics import fitted_model, labels_of, names_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -94,12 +94,7 @@ class TopicsByGroup(Result):
 
 
 def by_group(
-    model: Any,
-    documents: Any,
-    by: Any,
-    *,
-    weights: TopicWeights | None = None,
-    layer: str | None = None,
+    model: Any, documents: Any, by: Any, *, weights: Any = None, layer: str | None = None
 ) -> TopicsByGroup:
     """Mean topic weights of groups of documents: of authors, of years.
 
@@ -117,8 +112,9 @@ def by_group(
         The documents; unknown words are dropped.
     by : str or array of shape (n_documents,)
         A column of the corpus's ``metadata``, or the groups themselves; numbers or texts.
-    weights : TopicWeights, optional
-        Result of ``model.topic_weights(documents)``, if it is already there.
+    weights : str or array of shape (n_documents,), optional
+        Sampling weights of the documents, or the column of the ``metadata`` with them. Means are
+        then weighted, with errors by linearisation: w_d n / Σ w multiplies what a document adds.
     {layer}
 
     Returns
@@ -148,13 +144,14 @@ def by_group(
     fitted = fitted_model(model)
     fitted, corpus = fitted._measured(of_layer(documents, layer), "drop")
     groups, rows = corpus._levels_of("by", by)
-    weights = checked_weights(fitted, corpus, weights)
-    n = np.bincount(rows)
-    total = np.zeros((3, len(groups), weights.mean.shape[1]))
-    for place, values in enumerate((weights.mean, weights.std**2)):
+    counted = sampling_weights(corpus, weights)
+    found, n = fitted.topic_weights(corpus), np.bincount(rows)
+    shares = (counted * (n / np.bincount(rows, counted))[rows])[:, None]
+    total = np.zeros((3, len(groups), found.mean.shape[1]))
+    for place, values in enumerate((shares * found.mean, (shares * found.std) ** 2)):
         np.add.at(total[place], rows, values)
     means = total[0] / n[:, None]
-    np.add.at(total[2], rows, (weights.mean - means[rows]) ** 2)
+    np.add.at(total[2], rows, (shares * (found.mean - means[rows])) ** 2)
     is_alone, pooled = n == 1, int((n - 1).sum())
     freedom = np.where(is_alone, pooled, n - 1)
     total[2, is_alone] = total[2].sum(axis=0)
@@ -166,16 +163,14 @@ def by_group(
     return TopicsByGroup(*figures, labels_of(fitted), names_of(fitted))
 
 
-def checked_weights(
-    model: TopicModel, corpus: Corpus, weights: TopicWeights | None
-) -> TopicWeights:
-    """The weights of these documents: those given, if they can be theirs, or new ones."""
+def sampling_weights(documents: Any, weights: Any) -> NDArray[np.float64]:
+    """Sampling weights of documents or of rows of metadata: given, or a column."""
     if weights is None:
-        return model.topic_weights(corpus)
-    wanted = corpus.n_documents, len(model.components_)
-    if not isinstance(weights, TopicWeights) or weights.mean.shape != wanted:
-        raise InvalidArgumentError(
-            f"{argument('weights')} must be model.topic_weights of these {wanted[0]:,} documents, "
-            f"got {weights!r:.100}"
-        )
-    return weights
+        return np.ones(len(documents))
+    if isinstance(documents, Corpus):
+        weights = documents._rows("weights", weights)
+    elif isinstance(weights, str):
+        weights = one_column(documents, weights)
+    else:
+        weights = rows_by_name("weights", weights, documents.index)
+    return checks.positive_vector("weights", weights, len(documents))

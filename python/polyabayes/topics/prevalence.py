@@ -28,6 +28,7 @@ from polyabayes.models.fitted.covariate_tables import as_dates
 from polyabayes.models.fitted.covariates import pseudo_counts
 from polyabayes.models.fitted_topics import labels_of, names_of, top_words
 from polyabayes.models.topic_model import TopicModel
+from polyabayes.topics.groups import sampling_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ class TopicPrevalence(Result):
     >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)
     >>> found = pb.topics.prevalence(lda.fit(corpus), at={"year": [0, 1]})
     >>> found.to_frame().columns.tolist()
-    ['row', 'topic', 'mean', 'lower', 'upper']
+    ['row', 'year', 'topic', 'mean', 'lower', 'upper']
     """
 
     draws: NDArray[np.float64]
@@ -134,7 +135,9 @@ class TopicPrevalence(Result):
         mean, rows = self.mean, {"row": np.array(self.rows, object)}
         found = topic_columns(rows, {"mean": mean, **ends}, self.topics)
         if self.event != "difference":
-            return found
+            at: Any = {} if self.at is None else self.at
+            own = {name: np.repeat(at[name].to_numpy(), mean.shape[1]) for name in at}
+            return {"row": found.pop("row"), **own, **found}
         if self.words is not None:
             found["words"] = np.tile(np.array(self.words, object), len(mean))
         # Topics of each contrast, the largest difference first.
@@ -151,7 +154,12 @@ class TopicPrevalence(Result):
 
 
 def prevalence(
-    model: TopicModel, at: Any = None, *, documents: Any = None, level: float = _LEVEL
+    model: TopicModel,
+    at: Any = None,
+    *,
+    documents: Any = None,
+    weights: Any = None,
+    level: float = _LEVEL,
 ) -> TopicPrevalence:
     """Expected prevalence of topics at given covariates, with posterior intervals.
 
@@ -172,6 +180,8 @@ def prevalence(
     documents : Corpus or DataFrame, optional
         Documents with metadata, or the metadata. Prevalence is then the mean over the documents;
         each row of `at` replaces their values in its columns.
+    weights : str or array of shape (n_documents,), optional
+        Sampling weights of the documents, or the column with them: the mean is weighted.
     level : float, default=0.95
         Posterior probability of the intervals.
 
@@ -199,13 +209,19 @@ def prevalence(
     ((2, 2), [1.0, 1.0])
     """
     level = checks.share("level", level)
-    draws, table = _draws(_checked(model), at, documents)
+    draws, table = _draws(_checked(model), at, documents, weights)
     at = _named(model, table)
     return TopicPrevalence(draws, _labels(table), "prevalence", level, at, *_topics(model))
 
 
 def contrast(
-    model: TopicModel, a: Any, b: Any, *, documents: Any = None, level: float = _LEVEL
+    model: TopicModel,
+    a: Any,
+    b: Any,
+    *,
+    documents: Any = None,
+    weights: Any = None,
+    level: float = _LEVEL,
 ) -> TopicPrevalence:
     """Difference of the expected prevalence at covariates `a` and `b`, with posterior intervals.
 
@@ -220,6 +236,8 @@ def contrast(
         Covariates, as for :func:`prevalence`, with equally many rows.
     documents : Corpus or DataFrame, optional
         Documents over which the difference is averaged, as for :func:`prevalence`.
+    weights : str or array of shape (n_documents,), optional
+        Their sampling weights, as for :func:`prevalence`.
     level : float, default=0.95
         Posterior probability of the intervals.
 
@@ -249,7 +267,7 @@ def contrast(
     """
     level = checks.share("level", level)
     fitted = _checked(model)
-    (first, one), (second, other) = (_draws(fitted, at, documents) for at in (a, b))
+    (first, one), (second, other) = (_draws(fitted, at, documents, weights) for at in (a, b))
     sides = _labels(one), _labels(other)
     if len(first[0]) != len(second[0]):
         raise InvalidArgumentError(
@@ -319,11 +337,15 @@ def _checked(model: Any) -> TopicModel:
     return model
 
 
-def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float64], Any]:
+def _draws(
+    model: TopicModel, at: Any, documents: Any, weights: Any = None
+) -> tuple[NDArray[np.float64], Any]:
     """Prevalences of shape (n_draws, n_rows, n_components), and the covariates of the rows."""
     if documents is None:
         if at is None:
             raise InvalidArgumentError(f"give {argument('at')}, or {argument('documents')}")
+        if weights is not None:
+            raise InvalidArgumentError(f"{argument('weights')} are of {argument('documents')}")
         table = _table(at)
         return _shares(model, model._design.rows(table)), table
     frame = documents.metadata if isinstance(documents, Corpus) else frame_of(documents)
@@ -331,8 +353,9 @@ def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float
         raise InvalidArgumentError(
             f"{argument('documents')} have no metadata: give a Corpus that has, or a DataFrame"
         )
+    counted = sampling_weights(frame, weights)
     if at is None:
-        return _mean_shares(model, frame), None
+        return _mean_shares(model, frame, counted), None
     table = _table(at)
     if not hasattr(table, "columns"):
         raise InvalidTypeError(f"{argument('at')} must name columns where documents are given")
@@ -341,13 +364,16 @@ def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float
         raise InvalidArgumentError(
             f"{argument('at')} has the column {unknown[0]!r}, which the documents do not have"
         )
-    rows = [_mean_shares(model, frame.assign(**row)) for row in table.to_dict("records")]
+    rows = [_mean_shares(model, frame.assign(**row), counted) for row in table.to_dict("records")]
     return np.concatenate(rows, axis=1), table
 
 
-def _mean_shares(model: TopicModel, frame: Any) -> NDArray[np.float64]:
+def _mean_shares(
+    model: TopicModel, frame: Any, counted: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Mean over documents for each draw, of one row; draws are processed in turn to save memory."""
-    rows, weights = np.unique(model._design.rows(frame), axis=0, return_counts=True)
+    rows, places = np.unique(model._design.rows(frame), axis=0, return_inverse=True)
+    weights = np.bincount(places.ravel(), counted)
     draws = model.coefficient_draws_
     means = [weights @ _shares(model, rows, own[None])[0] / weights.sum() for own in draws]
     return np.stack(means)[:, None]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from polyabayes._support import checks
 from polyabayes._support.results import Result
@@ -17,6 +16,7 @@ from polyabayes.models.fitted_topics import (
     fitted_model,
     labels_of,
     names,
+    orders_of_words,
     probabilities,
 )
 
@@ -94,28 +94,12 @@ def topic_words(model: Any, n_words: int = 7) -> TopicWords:
     """
     fitted = fitted_model(model)
     wanted = checks.whole_number("n_words", n_words)
-    topics = probabilities(fitted)
-    exclusive = topics / np.maximum(topics.sum(axis=0), _LEAST)
-    ranks = [stats.rankdata(x, axis=1) / topics.shape[1] for x in (topics, exclusive)]
-    ln = np.log(np.maximum(topics, _LEAST))
-    orders = {
-        "probability": topics,
-        "frex": 2 / (1 / ranks[0] + 1 / ranks[1]),
-        "lift": topics / np.maximum(_shares(fitted) @ topics, _LEAST),
-        "score": topics * (ln - ln.mean(axis=0)),
-    }
     words = names(fitted)
     best = {
         name: words[np.argsort(-order, axis=1, kind="stable")[:, :wanted]]
-        for name, order in orders.items()
+        for name, order in orders_of_words(fitted).items()
     }
     return TopicWords(**best, labels=labels_of(fitted, 0))
-
-
-def _shares(model: TopicModel) -> NDArray[np.float64]:
-    """Shares of topics in the training tokens, else equal ones."""
-    counts = getattr(model, "topic_counts_", np.ones(len(model.components_)))
-    return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
 def passages(

@@ -92,22 +92,23 @@ impl PfaGlobals {
     /// # Errors
     /// Sizes that disagree, exposures that are not positive.
     pub fn with_exposures(self, exposures: &ExposureGroups) -> Result<Self> {
-        Ok(PfaGlobals { exposures: Some(Exposures::new(exposures)?), ..self })
+        let groups = self.common.regression.as_ref().map(Regression::groups);
+        Ok(PfaGlobals { exposures: Some(Exposures::new(exposures, groups)?), ..self })
     }
 
     /// The same parameters with r_dk = exp(x_d·λ_k): the exponential of an intercept has the gamma
     /// prior of a learned r_k, the slopes are normal.
     ///
     /// # Errors
-    /// Shapes that are not learned, documents of different exposures or another number of them; too
-    /// little memory for r of all documents that differ in it.
+    /// Shapes that are not learned, another number of documents; exposures that were given before, as
+    /// they go by covariates; too little memory for r of all documents that differ in it.
     pub fn with_covariates(mut self, design: Design) -> Result<Self> {
         let Some(prior) = self.prior.shape else {
             return Err(Error::Empty { name: "prior of the gamma shape, which covariates need" });
         };
         check_length("documents with covariates", design.n_corpus(), self.n_documents)?;
         if self.exposures.is_some() {
-            let (name, domain) = ("exposure", "1 where documents have covariates");
+            let (name, domain) = ("exposure", "given after covariates");
             return Err(Error::Parameter { name, index: 0, value: f64::NAN, domain });
         }
         let regression = Regression::new(design, &self.common.a, vec![prior; self.common.a.len()])?;
@@ -115,13 +116,18 @@ impl PfaGlobals {
         Ok(self)
     }
 
-    /// λ of all topics, given tables and -D ln(1 - p_k), spread over the documents.
+    /// λ of all topics, given tables and ln(1 + e_d/x_k) of the documents, -ln(1 - p_k) without exposures.
     fn update_coefficients(&mut self, n_tables: &[u64]) {
         let key = self.common.key().unit(u64::MAX - 1);
+        let ln_rates: Vec<f64> = (0..self.p.len()).map(|k| self.ln_rate(k)).collect();
         let Some(regression) = &mut self.common.regression else { return };
-        let scale: Vec<f64> = self.ln_complement.iter().map(|x| -x).collect();
+        let n_documents = regression.n_documents();
+        let weights = |k: usize| match &self.exposures {
+            Some(exposures) => exposures.ln_empty(ln_rates[k]).collect(),
+            None => n_documents.iter().map(|n| -self.ln_complement[k] * n).collect(),
+        };
         let n_tables: Vec<f64> = n_tables.iter().map(|&n| n as f64).collect();
-        regression.draw(&n_tables, &regression.n_documents(), &scale, key);
+        regression.draw(&n_tables, weights, key);
         self.common.a = regression.mean();
     }
 
@@ -167,7 +173,7 @@ impl PfaGlobals {
             let tokens = by_exposure(exposed, k, exposures.n());
             let n_tokens: u64 = tokens.iter().sum();
             debug_assert_eq!(n_tokens, self.n_tokens[k], "all tokens have an exposure");
-            let density = exposures.density(&tokens, self.common.a[k], prior);
+            let density = exposures.density(&tokens, self.pseudo_counts().of_topic(k), prior);
             let start = self.ln_rate(k).clamp(-700.0, 700.0);
             log_concave(|t| density.ln_at(t), start, &mut key.unit(k as u64).rng())
         };
@@ -192,7 +198,7 @@ impl PfaGlobals {
     /// ln of the probability that no document has a token of the topic, by unit of r.
     fn ln_empty(&self, k: usize) -> f64 {
         match &self.exposures {
-            Some(exposures) => -exposures.ln_empty(self.ln_rate(k)),
+            Some(exposures) => -exposures.ln_empty(self.ln_rate(k)).sum::<f64>(),
             None => self.n_documents as f64 * self.ln_complement[k],
         }
     }
@@ -262,7 +268,9 @@ impl Globals for PfaGlobals {
             ln_value += match &self.exposures {
                 Some(exposures) => {
                     let tokens = by_exposure(documents.exposed, k, exposures.n());
-                    exposures.ln_tokens(&tokens, self.ln_rate(k)) + r * self.ln_empty(k)
+                    let empty = exposures.ln_empty(self.ln_rate(k));
+                    let empty = self.pseudo_counts().of_topic(k).zip(empty).map(|(r, x)| r * x);
+                    exposures.ln_tokens(&tokens, self.ln_rate(k)) - empty.sum::<f64>()
                 }
                 None => n as f64 * ln_p + n_documents * r * ln_complement,
             };

@@ -238,6 +238,16 @@ impl<U: UniformLanes> TopicChains<U> {
         self.ln_ratio(UrnTarget { bursts: target.bursts.map(plain), ..flat }, target)
     }
 
+    /// Adds the tokens of each distinct word in each topic, times a factor, to a table with a row for each
+    /// word; over all chains.
+    pub fn add_tokens(&self, factor: f64, tokens: &mut [f64]) {
+        let n_topics = self.balls.len();
+        for (&cell, topics) in self.cells.iter().zip(&self.topics) {
+            let row = &mut tokens[cell as usize * n_topics..][..n_topics];
+            topics.iter().for_each(|&topic| row[usize::from(topic)] += factor);
+        }
+    }
+
     /// Weight of the next token, without drawing its topic.
     pub fn weigh(&mut self, target: UrnTarget<'_>) -> Lanes {
         let token = self.topics.len();

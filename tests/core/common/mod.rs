@@ -121,10 +121,14 @@ pub(crate) fn pfa_globals(
     counts: &CountMatrix,
     prior: PfaPrior,
     (r, p): (Vec<f64>, Vec<f64>),
+    design: Option<Design>,
     seed: u64,
 ) -> PfaGlobals {
     let (n_words, n_documents) = (counts.n_words(), counts.n_documents());
-    let globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed).unwrap();
+    let mut globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed).unwrap();
+    if let Some(design) = design {
+        globals = globals.with_covariates(design).unwrap();
+    }
     match MemoryTokens::new(counts).unwrap().exposures() {
         Some(exposures) => globals.with_exposures(&exposures).unwrap(),
         None => globals,
@@ -164,5 +168,5 @@ pub(crate) fn pfa(
     parameters: (Vec<f64>, Vec<f64>),
     seed: u64,
 ) -> MemoryChain<'_> {
-    uniform(counts, pfa_globals(counts, prior, parameters, seed), drawing(seed))
+    uniform(counts, pfa_globals(counts, prior, parameters, None, seed), drawing(seed))
 }

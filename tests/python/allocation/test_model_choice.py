@@ -96,25 +96,11 @@ def test_plot_of_evidence_has_points_intervals_and_bounds():
     assert ax.get_xlabel() == "K"
 
 
-def test_plot_of_one_evidence_has_rounds_sides_and_the_ladder():
+def test_a_tempered_evidence_tells_its_ladder():
     found = AllocationModel.nmf(2).log_evidence(DEEP, "tempered", random_state=0)
     assert (found.betas[0], found.betas[-1]) == (0.0, 1.0)
     assert sum(found.rejections) == pytest.approx(found.barrier, rel=0.5)
     assert "rejections" not in found.to_frame()
-    ax = plotting.plot_evidence(found)
-    lines = {str(line.get_label()): np.asarray(line.get_ydata()) for line in ax.lines}
-    forward, backward = np.transpose([one.sides for one in found.rounds])
-    np.testing.assert_array_equal(lines["prior to posterior"], forward)
-    np.testing.assert_array_equal(lines["posterior to prior"], backward)
-    np.testing.assert_allclose(lines["both"][-1], found.value, atol=1e-12)
-    (bars,) = ax.containers
-    ((_, low), (_, high)) = bars[2][0].get_segments()[0]
-    assert (low, high) == pytest.approx(found.interval())
-    (ladder,) = ax.child_axes
-    steps = ladder.patches[0]
-    np.testing.assert_array_equal(steps.get_data().edges, found.betas)
-    np.testing.assert_array_equal(steps.get_data().values, found.rejections)
-    assert f"{found.round_trips} round trips, converged" in ax.get_title(loc="left")
 
 
 def test_plot_of_a_posterior_shows_log_odds_and_probabilities():

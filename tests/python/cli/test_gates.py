@@ -44,11 +44,12 @@ def test_scores_as_json_are_a_baseline(models, capsys):
     assert run("score", "bad.safetensors", "test.npz", "--baseline", "scores.json") == 1
     assert "polyabayes: failed: bad: " in capsys.readouterr().err
     assert run("score", "zero.safetensors", "test.npz", "--baseline", "scores.json") == 1
-    other = {"kind": "LogLikelihood", "rows": found["rows"][:3]}
-    Path("other.json").write_text(json.dumps(other))
-    capsys.readouterr()
-    status = run("score", "good.safetensors", "test.npz", "--baseline", "other.json")
-    assert_one_error_line(status, capsys.readouterr().err.splitlines()[-1], "other documents")
+    longer = [row | {"n_tokens": row["n_tokens"] + 1} for row in found["rows"]]
+    for rows, message in ((found["rows"][:3], "3 documents, not these 30"), (longer, "lengths")):
+        Path("other.json").write_text(json.dumps({"kind": "LogLikelihood", "rows": rows}))
+        capsys.readouterr()
+        status = run("score", "good.safetensors", "test.npz", "--baseline", "other.json")
+        assert_one_error_line(status, capsys.readouterr().err.splitlines()[-1], message)
 
 
 def test_a_model_below_the_limit_fails(models):

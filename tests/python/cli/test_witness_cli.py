@@ -58,7 +58,7 @@ def test_likelihoods_by_a_cheap_method(folder):
 
 def test_folds(folder):
     priors = "--prior poisson:2 --prior geometric:0.5"
-    assert run(f"train.npz {priors} --max-steps 2 --folds 2 -o f.csv --plot f.png") == 0
+    assert run(f"train.npz {priors} --max-steps 2 --folds 2 -o f.csv") == 0
     rows = table(folder / "f.csv")
     assert [row["fold"] for row in rows] == ["0", "0", "1", "1"]
     assert [row["prior"][:3] for row in rows] == ["Poi", "Geo"] * 2

@@ -161,7 +161,7 @@ def entries_of_one_cell(*counts):
         (object(), InvalidTypeError, "object"),
         (pd.DataFrame({"a": ["x"], "b": [1], "c": ["y"]}), InvalidArgumentError, "ids='a'"),
         (pd.DataFrame({"a": ["x"]}), InvalidArgumentError, "'a' holds no counts"),
-        (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), InvalidTypeError, "'when'"),
+        (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), InvalidArgumentError, "'when'"),
     ],
 )
 def test_what_is_no_count_matrix_is_refused(documents, error, says):

@@ -178,7 +178,7 @@ def test_metadata_survives_a_file(tmp_path):
         ({"year": [1, 2]}, InvalidArgumentError, "metadata has 2 rows for 3 documents"),
         ({"year": [1, 2, 3], "day": [1]}, InvalidArgumentError, "one value for each document"),
         ([1, 2, 3], InvalidTypeError, "metadata must be a DataFrame or map names"),
-        (pd.DataFrame([[1, 2]] * 3, columns=["a", "a"]), InvalidArgumentError, "called 'a'"),
+        (pd.DataFrame([[1, 2]] * 3, columns=["a", "a"]), InvalidArgumentError, "column 'a' twice"),
     ],
 )
 def test_metadata_must_fit(metadata, error, says):

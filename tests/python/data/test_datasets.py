@@ -10,7 +10,12 @@ from scipy import stats
 
 from helpers.refusals import assert_refused
 from polyabayes.datasets import load_python_docs, make_gamma_poisson_corpus, make_lda_corpus
-from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, MissingDependencyError
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+)
 
 MAKERS = [make_lda_corpus, make_gamma_poisson_corpus]
 
@@ -112,11 +117,11 @@ def test_gamma_poisson_rates_need_not_sum_to_one():
 @pytest.mark.parametrize(
     ("make", "options", "says"),
     [
-        (make_lda_corpus, {"n_documents": 0}, "n_documents must be a positive int, got 0"),
+        (make_lda_corpus, {"n_documents": 0}, "n_documents must be at least 1, got 0"),
         (make_lda_corpus, {"n_words": 2.5}, "n_words must be"),
         (make_lda_corpus, {"n_topics": True}, "n_topics must be"),
         (make_lda_corpus, {"topic_word_prior": 0}, "topic_word_prior must be positive"),
-        (make_lda_corpus, {"doc_topic_prior": [1, 2]}, "doc_topic_prior has shape"),
+        (make_lda_corpus, {"doc_topic_prior": [1, 2]}, "doc_topic_prior must .*shape"),
         (make_lda_corpus, {"doc_topic_prior": -1}, "doc_topic_prior must be positive"),
         (make_lda_corpus, {"document_length": [1, 2]}, "document_length has shape"),
         (make_lda_corpus, {"document_length": -1}, "document_length must hold"),
@@ -132,7 +137,7 @@ def test_gamma_poisson_rates_need_not_sum_to_one():
     ],
 )
 def test_bad_argument_is_named(make, options, says):
-    with pytest.raises(InvalidArgumentError, match=says):
+    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
         make(**{"n_documents": 5, "n_words": 6, "n_topics": 3, **options})
 
 

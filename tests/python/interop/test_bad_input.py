@@ -74,23 +74,6 @@ def test_models_that_were_not_fitted(counts, gensim_parts):
             assert_refused(errors.NotFittedError, message, pb.plotting.plot_topics, model)
 
 
-def test_what_is_no_model(sklearn_lda, counts):
-    corpus = pb.Corpus(counts)
-    instead = {
-        "a csr_matrix: the model comes first": counts,
-        "<Corpus: .*>: the model comes first": corpus,
-        "the class LatentDirichletAllocation: make a model": LatentDirichletAllocation,
-        "'lda.safetensors': open .* with polyabayes.load": "lda.safetensors",
-        "got None: make other models with from_parameters": None,
-    }
-    for message, wrong in instead.items():
-        assert_refused(errors.InvalidTypeError, message, pb.log_likelihood, wrong, sklearn_lda)
-        assert_refused(errors.InvalidTypeError, message, pb.choose_n_components, wrong, counts, [2])
-    message = "mapping from names to models, as .* got list"
-    assert_refused(errors.InvalidTypeError, message, pb.compare, [sklearn_lda], counts)
-    assert_refused(errors.InvalidTypeError, message, pb.posterior_over_models, [], counts)
-
-
 def test_words_need_a_vocabulary(sklearn_lda):
     message = "has words, but the model has no vocabulary to find them in: give counts"
     four_words = [["urn", "ball", "ball"], ["gene", "cell"]]
@@ -212,18 +195,6 @@ def test_damaged_and_serialised_files_of_mallet(tmp_path):
         pb.read_corpus,
         tmp_path / "inferencer.mallet",
     )
-
-
-@pytest.mark.parametrize(
-    ("package", "name", "reason"),
-    [
-        ("scvi.model._amortizedlda", "AmortizedLDA", "logistic-normal prior.*get_feature_by_topic"),
-        ("bertopic._bertopic", "BERTopic", "BERTopic of bertopic cannot.*no probabilities"),
-    ],
-)
-def test_models_without_a_likelihood_of_counts_are_refused(counts, package, name, reason):
-    model = type(name, (), {"__module__": package})()
-    assert_refused(errors.InvalidTypeError, reason, pb.log_likelihood, model, counts)
 
 
 @pytest.mark.parametrize("eta", [0.3, "words", "topics", "auto"])

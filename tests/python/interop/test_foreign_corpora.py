@@ -136,7 +136,7 @@ def test_backed_blocks_come_together(tmp_path):
     assert (read.counts != counts).nnz == 0
 
 
-def test_topics_go_into_anndata():
+def test_topics_go_into_anndata(tmp_path):
     adata = cells()
     lda = known_lda(
         [0.5, 0.2], [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], vocabulary=["c", "b", "a"], random_state=0
@@ -152,6 +152,19 @@ def test_topics_go_into_anndata():
     np.testing.assert_array_equal(adata.varm["trained_std"], trained.components_std_.T)
     assert adata.uns["lda"]["model"] == "LatentDirichletAllocation"
     np.testing.assert_array_equal(adata.uns["lda"]["doc_topic_prior"], [0.5, 0.2])
+    main = adata.obsm["X_lda"].argmax(axis=1)
+    assert adata.obs["lda"].tolist() == [f"topic {k}" for k in main]
+    # Where scanpy's pictures of rank_genes_groups look, also after the file.
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    genes = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["rank_genes_lda"]
+    assert (genes["params"]["groupby"], genes["names"].dtype.names) == (
+        *("lda", ("topic 0", "topic 1")),
+    )
+    assert genes["names"]["topic 0"].tolist() == ["c", "b", "a"]
+    # FREX of ranks 3, 1.5, 1.5 by frequency and 3, 2, 1 by exclusivity; lift over the mean topic.
+    assert genes["scores"]["topic 0"].tolist() == pytest.approx([1, 4 / 7, 2 / 5])
+    lift = np.array([0.8 / 0.45, 0.1 / 0.1, 0.1 / 0.45])
+    np.testing.assert_allclose(genes["logfoldchanges"]["topic 0"], np.log2(lift), atol=1e-12)
 
 
 def test_activities_in_anndata_do_not_follow_the_depth():

@@ -13,7 +13,6 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
 from polyabayes.io import read_corpus, write_corpus
 from polyabayes.io.matrices import matrix_market
-from polyabayes.io.matrices.ldac import _line_error, _parse
 
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
 WORDS = ["urn", "ball", "colour"]
@@ -52,7 +51,7 @@ def test_ldac_size_and_words(write, tmp_path):
     assert read_corpus(write("empty.ldac", "0\n0\n")).shape == (2, 1)
     with pytest.raises(InvalidArgumentError, match="n_words=7, but the vocabulary has 3"):
         read_corpus(path, vocabulary=WORDS, n_words=7)
-    with pytest.raises(InvalidArgumentError, match="n_words must be a positive int"):
+    with pytest.raises(InvalidArgumentError, match="n_words must be at least 1"):
         read_corpus(path, n_words=0)
 
 
@@ -64,50 +63,21 @@ def test_ldac_from_standard_input(monkeypatch):
 
 
 MALFORMED = [
-    ("3 0:1 1:1", "3 words are announced, but 2 follow"),
-    ("1 0:1 1:1", "1 words are announced, but 2 follow"),
-    ("2 0:1 1:", "'1:' is not an id:count pair"),
-    ("2 0:1 :1", "':1' is not"),
-    ("1 0:1:1", "'0:1:1' is not"),
-    ("1 0 :1", "'0' is not"),
-    ("1 0: 1", "'0:' is not"),
-    ("2:1 5 2:3", "'2:1' is not a number of words"),
-    ("1 0:1.5", "'0:1.5' is not"),
-    ("1 0:-2", "the count of '0:-2' is not a whole number from 1"),
-    ("1 0:0", "the count of '0:0'"),
-    ("1 0:4294967296", "the count of '0:4294967296'"),
-    ("1 -1:2", "'-1:2' is not"),
-    ("1 9:1", "word id 9 is outside of the vocabulary of 5 words"),
-    ("x", "'x' is not a number of words"),
-    ("", "the line is blank"),
-    ("1 0:99999999999999999999", "'0:99999999999999999999' is not"),
-    ("1 \xb2:1", "is not an id:count pair"),
+    *("3 0:1 1:1", "1 0:1 1:1", "2 0:1 1:", "2 0:1 :1", "1 0:1:1", "1 0 :1", "1 0: 1", "2:1 5 2:3"),
+    *("1 0:1.5", "1 0:-2", "1 0:0", "1 0:4294967296", "1 -1:2", "1 9:1", "x", "1 \xb2:1"),
+    "1 0:99999999999999999999",
 ]
 
 
-@pytest.mark.parametrize(("line", "says"), MALFORMED)
+@pytest.mark.parametrize("line", [*MALFORMED, ""])
 @pytest.mark.parametrize("block_bytes", [1 << 24, 8])
-def test_malformed_ldac_is_located(write, monkeypatch, line, says, block_bytes):
+def test_malformed_ldac_is_located(write, monkeypatch, line, block_bytes):
     monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
     path = write("x.ldac", f"1 4:2\n0\n2 1:1 2:2\n{line}\n1 1:1\n")
     with pytest.raises(FileFormatError) as caught:
         read_corpus(path, n_words=5)
-    assert str(caught.value).startswith(f"{path}, line 4: ")
-    assert says in str(caught.value)
-
-
-def test_fast_and_slow_reading_agree_on_what_is_malformed():
-    rng = np.random.default_rng(0)
-    n_good = 0
-    for _ in range(3000):
-        line = "2 0:1 1:2"
-        for _ in range(rng.integers(1, 4)):
-            where = rng.integers(len(line) + 1)
-            line = line[:where] + rng.choice(list("0129: \t-x")) + line[where + rng.integers(2) :]
-        is_good = _line_error(line, 5) is None
-        n_good += is_good
-        assert (_parse(line.encode(), 5) is not None) == is_good, line
-    assert 100 < n_good < 2900
+    says = f"{line!r} is not 'M id:count" if line else "the line is blank; an empty doc"
+    assert str(caught.value).startswith(f"{path}, line 4: {says}")
 
 
 @pytest.mark.parametrize("block_bytes", [1, 7, 64, 1 << 24])
@@ -169,7 +139,7 @@ def test_bad_vocabulary_file(write):
         read_corpus(path, vocabulary=write("v", b"\xff\xfe"))
     with pytest.raises(FileAccessError, match="No such file"):
         read_corpus(path, vocabulary=path.with_name("missing.vocab"))
-    with pytest.raises(FileFormatError, match=r"line 1: word id 2 is outside of .* 2 words"):
+    with pytest.raises(FileFormatError, match=r"line 1: '2 0:2 2:1' .* ids below 2, the size"):
         read_corpus(path, vocabulary=["a", "b"])
 
 
@@ -182,7 +152,7 @@ def test_format_overrides_the_name(write):
 
 
 def test_unknown_format_or_option(write):
-    with pytest.raises(InvalidArgumentError, match=r"does not show its format; name it by .* ldac"):
+    with pytest.raises(FileFormatError, match=r"x\.bag looks like LDA-C.*format='ldac'"):
         read_corpus(write("x.bag", LDAC))
     with pytest.raises(InvalidArgumentError, match="unknown format 'bag'"):
         read_corpus(write("x.ldac", LDAC), format="bag")

@@ -151,12 +151,12 @@ def test_tns_with_modes(write):
         ("[" * 100_000, r"x\.modes\.json"),
         ("[]", "must hold"),
         ('{"modes": []}', "must hold"),
-        ('{"modes": [{"size": 3}]}', "mode 1: it has no name"),
-        ('{"modes": [{"name": "i", "size": 0}]}', "mode 1: the size of 'i' is 0"),
-        ('{"modes": [{"name": "i", "size": true}]}', "the size of 'i' is True"),
-        ('{"modes": [{"name": "i"}]}', "the size of 'i' is None"),
-        ('{"modes": [{"name": "i", "size": 2, "labels": ["a"]}]}', "size 2, but 1 labels"),
-        ('{"modes": [{"name": "i", "size": 2, "labels": [1, 2]}]}', "not a list of text"),
+        ('{"modes": [{"size": 3}]}', r"mode 1: a mode is .*not {'size': 3}"),
+        ('{"modes": [{"name": "i", "size": 0}]}', "mode 1: .*'size': 0}"),
+        ('{"modes": [{"name": "i", "size": true}]}', "'size': True"),
+        ('{"modes": [{"name": "i"}]}', "not {'name': 'i'}"),
+        ('{"modes": [{"name": "i", "size": 2, "labels": ["a"]}]}', "as many texts.*'a'"),
+        ('{"modes": [{"name": "i", "size": 2, "labels": [1, 2]}]}', "as many texts.*1, 2"),
         ('{"modes": [{"name": "i", "size": 2, "labels": ["a", "a"]}]}', "'a' twice"),
         ('{"modes": [{"name": "i j", "size": 2}]}', "'i j' cannot name an axis"),
     ],
@@ -268,7 +268,7 @@ def test_names_tell_the_format(tmp_path, write):
     assert_refused(FileAccessError, "does not exist", read_tensor, tmp_path / "x.tns")
     assert_refused(FileAccessError, "it is a folder", read_tensor, tmp_path)
     with pytest.raises(InvalidArgumentError, match=r"not show its format; name it by .*tns, npz"):
-        read_tensor(write("x.zip", ""))
+        read_tensor(write("x.bag", ""))
     with pytest.raises(InvalidArgumentError, match=r"corpus, of .* polyabayes\.read_corpus reads"):
         read_tensor(write("x.ldac", "1 0:1\n"))
     with pytest.raises(InvalidArgumentError, match=r"the format tns: .*'sep'"):

@@ -4,6 +4,12 @@ Each case is the smallest input of a kind that packages and their users met with
 its own room is not told again here.
 """
 
+import ast
+import gzip
+import io
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +18,12 @@ from scipy.io import mmwrite
 
 import polyabayes as pb
 from helpers.refusals import assert_refused
-from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
+from polyabayes.exceptions import (
+    DataWarning,
+    FileFormatError,
+    InvalidArgumentError,
+    PolyabayesError,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +66,7 @@ TOPICS = [[0.7, 0.3], [0.2, 0.8]]
 OWN = pd.DataFrame([[1.0, 0.1], [1.0, 0.5], [1.0, 0.9]], index=NAMES)
 LDA = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=TOPICS)
 PFA = pb.PoissonFactorAnalysis.from_parameters(topic_word=TOPICS, shape=1.0, probability=0.5)
+MIXED = pb.DocumentModel.mixture(TOPICS, [0.5, 0.5])
 DMR = pb.DocumentModel.dirichlet(TOPICS, coefficients=[[0.0, 1.5], [0.0, -1.5]])
 
 
@@ -71,6 +83,7 @@ def test_covariates_of_training_are_matched_by_name():
     np.testing.assert_array_equal(found[0], found[2])
 
 
+@pytest.mark.filterwarnings("ignore:there are only")
 @pytest.mark.parametrize(
     "call",
     [
@@ -82,6 +95,15 @@ def test_covariates_of_training_are_matched_by_name():
         lambda rows: pb.Corpus(NAMED.counts, ids=NAMES, metadata=rows).metadata["1"],
         lambda rows: NAMED.with_metadata(rows).metadata["1"],
         lambda rows: NAMED.split(1, 0, groups=rows[1])[1].ids == "x",
+        lambda rows: NAMED.split(1, 0, stratify=rows[1] > 2)[1].ids == "x",
+        lambda rows: NAMED.split(1, 0, times=rows[1])[1].ids == "x",
+        lambda rows: PFA.transform(NAMED, exposure=rows[1]),
+        lambda rows: PFA.score_samples(NAMED, exposure=rows[1]),
+        lambda rows: pb.topics.by_group(LDA, NAMED, rows[1]).means,
+        lambda rows: pb.compare({"a": LDA, "b": DMR}, NAMED, covariates=rows).to_frame().to_numpy(),
+        lambda rows: (
+            pb.compare({"a": LDA, "b": MIXED}, NAMED, groups=rows[1]).to_frame().to_numpy()
+        ),
     ],
 )
 def test_rows_of_pandas_are_matched_by_name_with_the_documents(call):
@@ -179,13 +201,33 @@ def test_columns_of_topics_are_the_vocabulary(make):
     assert_refused(InvalidArgumentError, "'f', 'g'", make, SIGNATURES, vocabulary=other)
 
 
-def test_priors_of_topics_are_matched_by_name():
-    for make in (lda_of, pfa_of):
-        found = [
-            pb.log_likelihood(make(SIGNATURES, alpha), COUNTS).values
-            for alpha in (ALPHA, ALPHA[::-1], ALPHA.to_numpy())
-        ]
-        assert found[0] == found[1] == found[2]
+def normal_of(mean, covariance):
+    return pb.DocumentModel.logistic_normal(
+        SIGNATURES, mean, covariance, decoder="softmax", random_state=0
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda alpha: lda_of(SIGNATURES, alpha),
+        lambda alpha: pfa_of(SIGNATURES, alpha),
+        lambda alpha: lda_of(SIGNATURES, 1.0, topic_concentration=9 * alpha),
+        lambda alpha: pfa_of(SIGNATURES, 1.0, topic_concentration=9 * alpha),
+        lambda alpha: pb.DocumentModel.dirichlet(SIGNATURES, alpha),
+        lambda alpha: pb.DocumentModel.dirichlet(SIGNATURES, pd.DataFrame([alpha])),
+        lambda alpha: pb.DocumentModel.dirichlet(SIGNATURES, coefficients=pd.DataFrame(alpha)),
+        lambda alpha: pb.DocumentModel.mixture(SIGNATURES, alpha),
+        lambda alpha: normal_of(alpha, np.eye(2)),
+        lambda alpha: normal_of([0.0, 0.0], pd.DataFrame(np.diag(alpha), *[alpha.index] * 2)),
+    ],
+)
+def test_priors_of_topics_are_matched_by_name(make):
+    model, same = make(ALPHA), make(ALPHA[::-1])
+    options = {"covariates": [[1.0]]} if hasattr(model, "coefficients_") else {}
+    found = [pb.log_likelihood(x, COUNTS, **options).values for x in (model, same)]
+    assert found[0] == found[1]
+    assert_refused(InvalidArgumentError, "'S2'", make, ALPHA.rename({"S2": "S3"}))
 
 
 def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured():
@@ -279,38 +321,6 @@ def test_a_file_that_is_no_matrix_of_cell_ranger_says_so(here):
             pb.read_corpus(name)
 
 
-DOORS = {
-    "fit.RData": "interop.from_stm",
-    "x.rds": "writeMM",
-    "lda.pkl": "log_likelihood",
-    "lda.model": "gensim",
-    "lda.safetensors": "polyabayes.load",
-    "x.xlsx": "read_excel",
-    "x.sav": "read_spss",
-    "x.pdf": "convert its text",
-}
-PRINTED = {
-    "keys.txt": "0\t0.5\turn ball law \n1\t0.5\tcat dog food \n",
-    "docs.txt": "0\ta.txt\t0.5\t0.25\t0.25\n1\tb.txt\t0.1\t0.8\t0.1\n",
-    "old.txt": "#doc name topic proportion ...\n0 a.txt 1 0.75 0 0.25\n",
-}
-
-
-@pytest.mark.parametrize(("name", "door"), DOORS.items())
-def test_files_at_the_wrong_door_are_shown_the_right_one(here, name, door):
-    (here / name).write_bytes(b"\x80\x04 anything")
-    with pytest.raises(InvalidArgumentError, match=f"{name} is .*{door}"):
-        pb.read_corpus(name)
-
-
-@pytest.mark.parametrize(("name", "text"), PRINTED.items())
-def test_what_mallet_prints_of_models_is_no_text(here, name, text):
-    (here / name).write_text(text)
-    with pytest.raises(FileFormatError, match=r"of MALLET.*from_mallet\('state.gz'\)"):
-        pb.read_corpus(name)
-    assert pb.read_corpus(name, format="text", token_pattern=r"\S+").n_documents == text.count("\n")
-
-
 def test_documents_of_stm_are_counts_of_words_counted_from_one():
     documents = [np.array([[1, 3], [2, 1]]), np.array([[2], [4]])]
     corpus = pb.Corpus(documents, vocabulary=["urn", "ball", "law", "rest"])
@@ -326,6 +336,8 @@ def test_documents_of_stm_are_counts_of_words_counted_from_one():
             r"69% of the letters .* token_pattern=r'\\S\+'",
         ),
         (["a b c d ef", "x y z"], "78% of the letters"),
+        (["भारत से प्यार करता हूँ", "वह एक अच्छा लड़का है"], "vowel signs"),
+        (["ฉันรักประเทศไทยมาก", "กรุงเทพมหานคร"], "of a script without blanks"),
     ],
 )
 def test_texts_that_blanks_do_not_divide_are_a_warning(texts, says):
@@ -335,6 +347,28 @@ def test_texts_that_blanks_do_not_divide_are_a_warning(texts, says):
         len(text.split()) for text in texts
     )
     assert pb.Corpus.from_documents(["constitutionalism", "urn"]).n_tokens == 2
+
+
+def test_texts_of_a_series_are_named_by_its_index():
+    texts = pd.Series(["an urn", "a ball"], index=["a", "b"], dtype="string")
+    for corpus in (pb.Corpus(texts), pb.Corpus.from_documents(texts)):
+        assert corpus.ids.tolist() == ["a", "b"]
+    assert pb.Corpus(texts.reset_index(drop=True)).ids is None
+    assert (
+        pb.log_likelihood(LDA, pd.Series([["urn", "ball"], ["urn"]], index=["a", "b"])).ids[1]
+        == "b"
+    )
+
+
+def test_held_out_parts_are_those_of_the_same_documents():
+    first, second = (pd.DataFrame(x, index=NAMES) for x in ([[2, 0], [1, 1], [0, 3]], np.eye(3, 2)))
+    scores = [pb.log_completion(LDA, first, rows).values for rows in (second, second[::-1])]
+    np.testing.assert_array_equal(*scores)
+    other = second.rename({"x": "w"})
+    assert_refused(InvalidArgumentError, "no row for 'x'", pb.log_completion, LDA, first, other)
+    assert pb.plug_in_perplexity(LDA, first, second) == pb.plug_in_perplexity(
+        LDA, first, second[::-1]
+    )
 
 
 def test_only_layers_of_counts_are_offered():
@@ -347,25 +381,6 @@ def test_only_layers_of_counts_are_offered():
     del cells.layers["raw"]
     with pytest.raises(InvalidArgumentError, match="it has no layer of counts"):
         pb.Corpus.from_anndata(cells)
-
-
-R_MATRIX = '"","doc_id","urn","ball"\n"1","a",1,2\n"2","b",0,3\n'
-DELIMITED = {
-    "sep=": "sep=;\nid;urn;ball\na;1;2\nb;0;3\n",
-    "write.csv of a dfm": R_MATRIX,
-    "write.csv with row names": '"","urn","ball"\n"a",1,2\n"b",0,3\n',
-    "write.table": '"urn" "ball"\n"a" 1 2\n"b" 0 3\n',
-    "numeric ids beside words that are numbers": "doc,word,count\na,7,1\na,9,2\nb,9,3\n",
-}
-
-
-@pytest.mark.parametrize("content", DELIMITED.values(), ids=DELIMITED.keys())
-def test_delimited_files_of_other_programs(here, content):
-    (here / "x.csv").write_text(content)
-    options = {"sep": " "} if content.startswith('"urn" "ball"') else {}
-    corpus = pb.read_corpus("x.csv", **options)
-    assert corpus.counts.toarray().tolist() == [[1, 2], [0, 3]]
-    assert corpus.ids.tolist() == ["a", "b"]
 
 
 def test_a_wrong_line_after_a_line_of_the_separator_is_found(here):
@@ -437,25 +452,33 @@ def test_words_are_filtered_by_list_and_by_documents():
     assert_refused(InvalidArgumentError, "words: the corpus has no", bare.filter, words=["urn"])
 
 
-TABLES = {
-    "tidytext of R": (
-        '"","book","word"\n"1","Emma","urn"\n"2","Emma","urn"\n',
-        {"document": "book", "word": "word"},
-        2,
-    ),
-    "tweets": ("id_str,full_text,lang\n1,an urn,en\n2,a ball,de\n", {"text": "full_text"}, 3),
-    "a title first": ("Export of 2024\n\ndoc_id,urn\na,1\n", {"skiprows": 1}, 1),
-    "blanks": ("urn ball\n1 2\n0 3\n", {"sep": " "}, 6),
-    "speeches": ("doc_id,party,speech\na,D,the urn\nb,R,a ball\n", {"text": "speech"}, 3),
-    "a bag of words": ("2\n2\n3\n1 1 2\n1 2 1\n2 1 1\n", {"format": "docword"}, 4),
-}
+def saved(save, array):
+    stream = io.BytesIO()
+    save(stream, np.array(array))
+    return stream.getvalue()
 
 
-@pytest.mark.parametrize(("content", "options", "n_tokens"), TABLES.values(), ids=TABLES.keys())
-def test_what_is_refused_is_read_by_the_call_of_the_message(here, content, options, n_tokens):
-    name = "x.txt" if "format" in options else "x.csv"
-    (here / name).write_text(content)
-    with pytest.raises(FileFormatError) as caught:
-        pb.read_corpus(name)
-    assert all(f"{name}={value!r}" in str(caught.value) for name, value in options.items())
-    assert pb.read_corpus(name, **options).n_tokens == n_tokens
+DOORS = Path(__file__).with_name("doors.txt").read_text("utf-8").splitlines()
+NAMES_OF_CALLS = {"polyabayes": pb, "pandas": pd, "numpy": np, "gzip": gzip, "ast": ast}
+
+
+@pytest.mark.filterwarnings("ignore:left out")
+@pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
+def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
+    name, content, call, expected, words = eval(row, {**NAMES_OF_CALLS, "saved": saved})
+    (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    is_whole = re.match(r"\w+[.:]", call) or not re.match(r"\w+=", call)
+    if call:
+        parts = [call] if is_whole else re.split(r", (?=\w+=)", call)
+        with pytest.raises(PolyabayesError) as caught:
+            pb.read_corpus(name)
+        assert all(part in str(caught.value) for part in parts), str(caught.value)
+    if expected is not None:
+        call = call if call and is_whole else f"polyabayes.read_corpus({name!r}, {call})"
+        found = eval(call, NAMES_OF_CALLS)
+        found = pb.Corpus(found) if isinstance(found, pd.Series) else found
+        values = found.counts.toarray() if hasattr(found, "counts") else found.components_
+        np.testing.assert_allclose(values, expected)
+        vocabulary = getattr(found, "vocabulary", getattr(found, "vocabulary_", None))
+        own = [] if vocabulary is None else [word.replace(" ", "\xa0") for word in vocabulary]
+        assert own == words.split(" ") if words else not own

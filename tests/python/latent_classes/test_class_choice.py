@@ -195,20 +195,6 @@ def test_time_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
         pb.LatentClassAnalysis(2, max_time=0).fit(answers)
 
 
-def test_criteria_choose_among_maxima() -> None:
-    classes = pb.LatentClassAnalysis([1, 2], method="em", random_state=0).fit(FRAME)
-    for row in classes.choice_.rows:
-        fit = pb.LatentClassAnalysis(row["n_classes"], method="em", random_state=0).fit(FRAME)
-        assert row["bic"] == pytest.approx(fit.bic(FRAME), abs=1e-4)
-        assert row["aic"] == pytest.approx(fit.aic(FRAME), abs=1e-4)
-        penalty = fit.n_parameters_ * math.log((len(ROWS) + 2) / 24)
-        assert row["sabic"] == pytest.approx(penalty - 2 * fit.log_likelihood_, abs=1e-4)
-    assert (
-        classes.choice_.best == min(classes.choice_.rows, key=lambda row: row["bic"])["n_classes"]
-    )
-    assert classes.choice_.probabilities == {}
-
-
 def test_residuals_tell_a_pair_that_classes_do_not_explain() -> None:
     generator = np.random.default_rng(11)
     of = generator.choice(2, size=400)

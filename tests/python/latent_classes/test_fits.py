@@ -25,6 +25,8 @@ def test_the_table_of_fits_is_that_of_single_fits() -> None:
         assert row.log_likelihood == point.log_likelihood_
         assert row.n_parameters == point.n_parameters_
         assert (row.aic, row.bic) == pytest.approx((point.aic(answers), point.bic(answers)))
+        penalty = point.n_parameters_ * np.log((len(answers) + 2) / 24)
+        assert row.sabic == pytest.approx(penalty - 2 * point.log_likelihood_)
         assert row.entropy == pytest.approx(point.entropy(answers), nan_ok=True)
         assert row.smallest_class == pytest.approx(point.class_weights_.min())
     assert np.isnan(table.blrt_p_value[0])

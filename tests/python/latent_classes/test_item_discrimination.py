@@ -9,7 +9,6 @@ import pytest
 from scipy import special
 
 import polyabayes as pb
-from polyabayes.exceptions import NotFittedError
 from polyabayes.latent_classes.discrimination import ItemEvidence
 
 ROWS = np.array([(0, 0, 1), (0, 0, -1), (0, 1, 1), (1, 1, 0), (1, -1, 0), (1, 1, 0), (0, 0, 1)])
@@ -129,9 +128,3 @@ def test_items_of_noise_do_not_multiply_classes(tmp_path: Path) -> None:
     loaded = pb.load(tmp_path / "classes.safetensors")
     np.testing.assert_array_equal(loaded.predict_proba(frame), same)
     assert loaded.n_parameters_ == classes.n_parameters_ == 1 + 2 * 5 + 10 * 4
-
-
-def test_points_have_no_draws_to_tell_items_apart() -> None:
-    point = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(mixed(0))
-    with pytest.raises(NotFittedError, match="draws"):
-        point.item_discrimination()

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 import polyabayes as pb
 from polyabayes.allocation.inference.draws import weigh_posteriors
-from polyabayes.exceptions import FileFormatError, Interrupted, NotFittedError
+from polyabayes.exceptions import FileFormatError, Interrupted
 
 WEIGHTS = np.array([0.6, 0.4])
 LEVELS = (2, 3, 2, 4, 2)
@@ -155,26 +155,6 @@ def test_all_doors_give_the_same_classes() -> None:
     assert some.feature_names_in_.tolist() == ["q 0", "q 3"]
 
 
-def test_sampling_weights_are_those_of_the_maximum() -> None:
-    frame, _, _ = planted(120, 6)
-    generator = np.random.default_rng(0)
-    weights = generator.integers(1, 5, size=120)
-    estimator = pb.LatentClassAnalysis(2, method="em", tol=1e-14, random_state=0)
-    whole = clone(estimator).fit(frame, weights=weights)
-    repeated = clone(estimator).fit(frame.loc[np.repeat(frame.index, weights)])
-    shares = clone(estimator).fit(frame, weights=weights / weights.sum())
-    for other in (repeated, shares):
-        assert other.class_weights_ == pytest.approx(whole.class_weights_, abs=1e-6)
-        assert other.predict_proba(frame) == pytest.approx(whole.predict_proba(frame), abs=1e-5)
-    assert shares.log_likelihood_ * weights.sum() == pytest.approx(whole.log_likelihood_, abs=1e-6)
-    more = pd.concat([frame, frame[:1].assign(**{"q 0": 3})])
-    none = clone(estimator).fit(more, weights=[*weights, 0])
-    assert none.log_likelihood_ == pytest.approx(whole.log_likelihood_)
-    assert none.score(more, weights=[*weights, 0]) == pytest.approx(
-        whole.log_likelihood_ / weights.sum()
-    )
-
-
 def test_an_answer_without_rows_and_rows_without_answers_are_predicted() -> None:
     frame, _, _ = planted(100, 7)
     frame["q 0"] = pd.Categorical(frame["q 0"].map({0: "no", 1: "yes"}), ["no", "yes", "never"])
@@ -272,17 +252,3 @@ def test_ctrl_c_leaves_the_numbers_that_are_done(monkeypatch: pytest.MonkeyPatch
     assert [row["log_evidence"] for row in caught.value.partial.rows] == [
         row["log_evidence"] for row in whole.rows
     ]
-
-
-def test_classes_that_are_not_fitted_are_refused(tmp_path: Path) -> None:
-    classes = pb.LatentClassAnalysis()
-    for call in (
-        lambda: classes.predict([[0, 1]]),
-        lambda: classes.class_weights_,
-        lambda: classes.item_probabilities_,
-        lambda: classes.profiles(),
-        lambda: classes.sample(),
-        lambda: classes.save(tmp_path / "x.safetensors"),
-    ):
-        with pytest.raises(NotFittedError, match="fit"):
-            call()

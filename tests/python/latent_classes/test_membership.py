@@ -1,5 +1,6 @@
 """Covariates of class membership: the sampler, coefficients, doors, files and refusals."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from polyabayes import exceptions as errors
-from polyabayes.latent_classes.membership import MembershipChain
+from polyabayes.latent_classes.membership import sweeps
+from polyabayes.latent_classes.waves.sampler import ChainPrior, Chains, Waves
 
 ITEMS = list("abcdef")
 # Ln of the odds of class 1 against class 0: intercept, age, and party r against l.
@@ -26,6 +27,16 @@ def planted(n_rows: int, seed: int) -> tuple[pd.DataFrame, Any]:
     yes = np.array([[0.8, 0.7, 0.2, 0.3, 0.8, 0.2], [0.2, 0.3, 0.8, 0.8, 0.3, 0.7]])
     frame = pd.DataFrame((rng.random((n_rows, 6)) < yes[classes]).astype(int), columns=ITEMS)
     return frame.assign(age=age, party=party), classes
+
+
+FRAME, _ = planted(60, 4)
+ANSWERS, AGE = FRAME[ITEMS], FRAME[["age"]]
+fit = pb.LatentClassAnalysis(2, random_state=0).fit
+BY_PARTY = cache(
+    lambda: pb.LatentClassAnalysis(2, formula="~ party", random_state=0).fit(
+        FRAME[[*ITEMS, "party"]]
+    )
+)
 
 
 def test_draws_are_calibrated() -> None:
@@ -44,17 +55,10 @@ def test_draws_are_calibrated() -> None:
         tables = rng.dirichlet(np.ones(2), size=(n_items, 2))
         levels = (rng.random((n_rows, n_items)) > tables[:, of, 0].T).astype(int)
         levels[rng.random(levels.shape) < 0.1] = -1
-        start = [np.array([[0.6, 0.4], [0.4, 0.6]])] * n_items
-        chain = MembershipChain(
-            levels,
-            covariates,
-            np.ones(n_rows),
-            np.ones(2) / 2,
-            start,
-            [1.0] * 5,
-            (True,) * n_items,
-            data,
-        )
+        waves = Waves.of(levels[:, None], np.arange(4)[None], (2,) * 4, False, covariates)
+        table = np.array([[[0.6, 0.4], [0.4, 0.6]]])
+        start = Chains(np.full((1, 2), 0.5), np.zeros((1, 0, 2, 2)), (table,) * 4)
+        chain = sweeps(start, waves, ChainPrior(1.0, 1.0, [1.0]), rng)
 
         # What no numbering of the classes changes.
         def told(coefficients: Any, classes: Any) -> list[float]:
@@ -62,10 +66,9 @@ def test_draws_are_calibrated() -> None:
             return [abs(apart[0]), abs(apart[1]), abs(classes.mean() - 0.5) + 1e-9 * apart[1] ** 2]
 
         mine, below = told(true, of), np.zeros(3)
-        for sweep in range(50 + 20 * n_draws):
-            chain.sweep()
+        for sweep, (counts, drawn) in zip(range(50 + 20 * n_draws), chain, strict=False):
             if sweep >= 50 and (sweep - 49) % 20 == 0:
-                below += np.array(told(chain.coefficients, chain.classes)) < mine
+                below += np.array(told(drawn.coefficients[0], counts.classes[0])) < mine
         ranks[data] = below
     for column in ranks.T:
         counts = np.bincount((column // 2).astype(int), minlength=5)
@@ -149,43 +152,3 @@ def test_doors_files_and_threads_give_the_same(tmp_path: Path) -> None:
     rows, of = found.sample(2, covariates=frame[:5], random_state=1)
     assert rows.shape == (10, 6)
     assert of.shape == (10,)
-    counts = np.repeat([1, 3], 150)
-    twice = pb.LatentClassAnalysis(2, formula="~ age", random_state=0).fit(frame, weights=counts)
-    repeated = frame.loc[frame.index.repeat(counts)]
-    ones = np.ones(len(repeated))
-    assert twice.score(frame) == pytest.approx(twice.score(repeated, weights=ones))
-
-
-def test_covariates_of_which_nothing_could_be_learned_are_refused() -> None:
-    frame, _ = planted(60, 4)
-    items, make = frame[ITEMS], pb.LatentClassAnalysis
-    age, double = frame[["age"]], {"x": frame.age, "y": 2 * frame.age + 1}
-    gap, huge = age.where(age.index.to_numpy()[:, None] != 7), [10**9] * 60
-    fit = make(2, random_state=0).fit
-    found = make(2, formula="~ party", random_state=0).fit(frame[[*ITEMS, "party"]])
-    plain = make(2, random_state=0).fit(items)
-    bad = errors.InvalidArgumentError
-    refused: list[tuple[type[Exception], str, Any]] = [
-        (bad, "'age' has no value in row 7", lambda: fit(items, covariates=gap)),
-        (bad, "'one' is the same", lambda: fit(items, covariates={"one": np.ones(60)})),
-        (bad, "combination", lambda: fit(items, covariates=double)),
-        (bad, "no row for '0'", lambda: fit(items, covariates=age[1:])),
-        (
-            errors.BudgetExceededError,
-            "weights is 60,000,000,000",
-            lambda: fit(items, covariates=age, weights=huge),
-        ),
-        (bad, "no column 'income'", lambda: make(2, formula="~ income").fit(items)),
-        (bad, r"cannot be read: .*\.$", lambda: make(2, formula="~ age +").fit(frame)),
-        (bad, "for method='bayes'", lambda: make(2, formula="~ age", method="em").fit(frame)),
-        (bad, "level 'x', which training", lambda: found.predict(frame.assign(party="x"))),
-        (bad, "no column 'party'", lambda: found.predict(items)),
-        (errors.InvalidTypeError, "must be a data frame", lambda: found.predict(items.to_numpy())),
-        (bad, "give those of these rows", lambda: found.sample(3)),
-        (bad, "depend on no covariates", lambda: plain.predict(items, covariates=age)),
-        (errors.NotFittedError, "depend on no covariates", plain.effects),
-    ]
-    for error, text, call in refused:
-        with pytest.raises(error, match=text) as caught:
-            call()
-        assert str(caught.value).isprintable()

@@ -16,6 +16,7 @@ from polyabayes.latent_classes.waves.sampler import ChainPrior, Waves, sampled
 TRANSITIONS = np.array([[0.85, 0.15], [0.3, 0.7]])
 YES = np.array([[0.9, 0.8, 0.85, 0.2], [0.2, 0.1, 0.3, 0.8]])
 WAVES = [[f"{item}{wave}" for item in "abcd"] for wave in (1, 2)]
+ITEMS = [*WAVES[0], *WAVES[1]]
 
 
 def planted(n_rows: int, seed: int) -> tuple[pd.DataFrame, Any]:
@@ -128,6 +129,38 @@ def test_the_chain_tells_of_missing_waves() -> None:
     assert fits[0].transition_probabilities_[0] == pytest.approx(TRANSITIONS, abs=0.15)
 
 
+def test_the_first_class_depends_on_covariates(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    age = rng.normal(45, 15, 600)
+    first = (rng.random(600) < special.expit(-0.5 + 0.06 * (age - 45))).astype(int)
+    then = (rng.random(600) < TRANSITIONS[first, 1]).astype(int)
+    parts = [(rng.random((600, 4)) < YES[of]).astype(int) for of in (first, then)]
+    frame = pd.DataFrame(np.hstack(parts), columns=ITEMS).assign(age=age)
+    # Sequences of one wave.
+    frame.loc[::4, WAVES[1]] = np.nan
+    model = pb.LatentTransitionAnalysis(2, formula="~ age", random_state=0)
+    model.fit(frame, waves=WAVES)
+    table = model.effects(0.99).to_frame()
+    truth = np.array([-0.5 - 0.06 * 45, 0.06]) * (1 if model.class_weights_[0] > 0.5 else -1)
+    assert ((table.lower < truth) & (truth < table.upper)).all()
+    assert table.lower[1] > 0
+    moves = model.transitions(0.99).to_frame()
+    assert ((moves.lower < TRANSITIONS.ravel()) & (TRANSITIONS.ravel() < moves.upper)).all()
+    assert model.class_weights_ == pytest.approx(np.bincount(first) / 600, abs=0.05)
+    # Without answers, the first class is that of the covariates.
+    empty = frame[:5].assign(**dict.fromkeys(ITEMS))
+    odds = special.logit(model.predict_proba(empty)[:, 0, 1])
+    design = np.stack([np.ones(5), frame.age[:5]], axis=1)
+    assert odds == pytest.approx(design @ model.coefficients_[1], abs=0.05)
+    given = model.predict_proba(frame.drop(columns="age"), covariates=frame[["age"]])
+    model.save(tmp_path / "waves.safetensors")
+    again = pb.load(tmp_path / "waves.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(frame), given)
+    assert "a regression on covariates (~ age)" in " ".join(pb.cite(again).methods.split())
+    with pytest.raises(PolyabayesError, match="no column 'age'"):
+        model.predict(frame.drop(columns="age"))
+
+
 def test_weights_repeat_rows_and_waves_may_differ() -> None:
     frame, _ = planted(60, 2)
     frame[WAVES[1]] = frame[WAVES[1]].replace({0: "no", 1: "yes"})
@@ -142,24 +175,30 @@ def test_weights_repeat_rows_and_waves_may_differ() -> None:
     assert fit.predict_proba(frame).shape == (60, 2, 2)
 
 
-def test_what_are_no_waves_is_refused(tmp_path: Path) -> None:
-    frame, _ = planted(30, 3)
-    fit = pb.LatentTransitionAnalysis(2).fit
-    known = pb.LatentTransitionAnalysis(1, random_state=0).fit(frame, waves=WAVES)
+def test_sampling_weights_give_a_pseudo_posterior() -> None:
+    frame, classes = planted(900, 5)
+    # Those who begin in the second class are twice as likely to be in the sample.
+    wt = np.where(classes[:, 0] == 1, 0.7, 1.4)
+    model = pb.LatentTransitionAnalysis(2, random_state=0).fit(frame, waves=WAVES, weights=wt)
+    share = np.average(classes[:, 0] == 0, weights=wt)
+    assert model.class_weights_[0] == pytest.approx(share, abs=0.04)
+    plain = pb.LatentTransitionAnalysis(2, random_state=0).fit(frame, waves=WAVES)
+    assert plain.class_weights_[0] < share - 0.1
+    text = " ".join(pb.cite(model).methods.split())
+    assert f"worth {wt.sum() ** 2 / (wt**2).sum():,.0f} rows (Kish)" in text
+    assert np.isnan(model.log_evidence_)
+
+
+FRAME, _ = planted(30, 3)
+
+
+def fit(waves: Any, rows: Any = FRAME, **options: Any) -> Any:
+    return pb.LatentTransitionAnalysis(1, random_state=0).fit(rows, waves=waves, **options)
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    known = fit(WAVES)
     known._chains.weights[3] = 0.5
-    known.save(damaged := tmp_path / "damaged.safetensors")
-    for says, call in (
-        ("list of lists of columns", lambda: fit(frame, waves=["a1", "a2"])),
-        ("two or more", lambda: fit(frame, waves=[["a1", "b1"]])),
-        ("2 with 2, 1 items", lambda: fit(frame, waves=[["a1", "b1"], ["a2"]])),
-        ("no columns called 'z'", lambda: fit(frame, waves=[["a1", "b1"], ["a2", "z"]])),
-        ("each once", lambda: fit(frame, waves=[["a1", "b1"], ["a1", "b2"]])),
-        ("must be a data frame", lambda: fit(frame.to_numpy(), waves=WAVES)),
-        ("the fraction 0.5", lambda: fit(frame, waves=WAVES, weights=np.full(30, 0.5))),
-        ("wave", lambda: pb.plotting.plot_transitions(known, wave=1)),
-        ("LatentTransitionAnalysis, got", lambda: pb.plotting.plot_transitions(frame)),
-        ("does not hold a complete model", lambda: pb.load(damaged)),
-        ("call fit first", lambda: pb.LatentTransitionAnalysis(2).predict(frame)),
-    ):
-        with pytest.raises(PolyabayesError, match=says):
-            call()
+    known.save(tmp_path / "damaged.safetensors")
+    with pytest.raises(PolyabayesError, match="does not hold a complete model"):
+        pb.load(tmp_path / "damaged.safetensors")

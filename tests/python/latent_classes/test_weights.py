@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import special
+from sklearn.base import clone
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.latent_classes.answers import read_answers
 from polyabayes.latent_classes.maximum import logit_errors
 from polyabayes.latent_classes.tables import ClassTables
@@ -25,6 +26,13 @@ def planted(n_rows: int, seed: int) -> pd.DataFrame:
         (rng.random((n_rows, 5)) < YES[classes]).astype(int), columns=list("abcde")
     )
     return frame.assign(wt=np.where(classes == 0, 1.5, 0.75) * rng.uniform(0.8, 1.2, n_rows))
+
+
+FRAME = planted(150, 4).drop(columns="wt")
+
+
+def fit(**options: Any) -> Any:
+    return pb.LatentClassAnalysis(2, method="em", random_state=0).fit(FRAME, **options)
 
 
 @pytest.mark.parametrize("method", ["em", "bayes"])
@@ -144,6 +152,33 @@ def test_errors_are_those_of_differences() -> None:
     assert special.logit(row["upper"]) - middle == pytest.approx(1.6448536 * errors[0], rel=1e-3)
 
 
+def test_errors_know_clusters_and_strata(tmp_path: Path) -> None:
+    frame = planted(200, 5).drop(columns="wt").assign(place=range(200))
+    estimator = pb.LatentClassAnalysis(2, method="em", items=list("abcde"), random_state=0)
+    single = estimator.fit(frame)
+    errors = logit_errors(read_answers(frame, list("abcde"), None), single._tables)
+    # A cluster of two equal rows tells as much as one.
+    twice = pd.concat([frame, frame], ignore_index=True)
+    double = clone(estimator).fit(twice, clusters="place")
+    for one, other in zip(double._errors.items, errors.items, strict=True):
+        np.testing.assert_allclose(one, other * np.sqrt(200 / 199), rtol=1e-4)
+    double.save(tmp_path / "double.safetensors")
+    text = " ".join(pb.cite(pb.load(tmp_path / "double.safetensors")).methods.split())
+    assert "Errors are those of 200 clusters in 1 strata." in text
+    # One class: the share of a stratified sample of weighted clusters.
+    rng = np.random.default_rng(0)
+    cluster, wt = np.repeat(np.arange(50), 4), rng.uniform(0.5, 1.5, 200)
+    yes = frame.a.to_numpy()
+    one = pb.LatentClassAnalysis(1, method="em", items=["a", "b"], random_state=0).fit(
+        frame, weights=wt, clusters=cluster, strata=cluster % 2
+    )
+    share = np.average(yes, weights=wt)
+    sums = np.bincount(cluster, wt * (yes - share))
+    variance = sum(25 * sums[at::2].var(ddof=1) for at in (0, 1)) / wt.sum() ** 2
+    found = one._errors.items[0][0, 1, 0] * share * (1 - share)
+    assert found == pytest.approx(np.sqrt(variance), rel=1e-4)
+
+
 def test_probabilities_of_0_have_no_error() -> None:
     answers = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, 1]], [30, 20, 10], axis=0)
     table = (
@@ -170,8 +205,3 @@ def test_values_that_are_no_answers(tmp_path: Path) -> None:
     fits[0].save(tmp_path / "coded.safetensors")
     again = pb.load(tmp_path / "coded.safetensors")
     np.testing.assert_array_equal(again.predict_proba(coded), fits[1].predict_proba(hidden))
-    for wrong in (["No answer", "9"], ["no answer"], [77]):
-        with pytest.raises(InvalidArgumentError, match=f"{wrong[-1]!r}, which is no answer in any"):
-            pb.LatentClassAnalysis(2).fit(coded, missing=wrong)
-    with pytest.raises(InvalidTypeError, match="missing must be a list of answers"):
-        pb.LatentClassAnalysis(2).fit(coded, missing="No answer")

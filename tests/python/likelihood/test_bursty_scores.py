@@ -135,6 +135,30 @@ def test_a_word_may_have_hundreds_of_tokens(s):
     assert found.total_std_error < 0.3
 
 
+# A topic that rarely has the first token of a word, but then all: of 200, or of those of two words.
+TOGETHER = [
+    ([0.81, 0.28], [116.0, 0.18], [[1.0, 0.0, 0.0], [0.6, 0.12, 0.28]], [200, 7, 1]),
+    (
+        [0.02, 0.0014],
+        [1300.0, 0.48],
+        [[0.4, 0.03, 0.57, 0.0], [0.1, 0.8, 0.0, 0.1]],
+        [200, 9, 200, 0],
+    ),
+]
+
+
+@pytest.mark.parametrize(("alpha", "s", "phi", "document"), TOGETHER)
+def test_tokens_of_a_word_change_their_topic_together(alpha, s, phi, document):
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=alpha, topic_word=phi, topic_concentration=s
+    )
+    exact = pb.log_likelihood(model, [document], "exact").total
+    for seed in range(5):
+        found = pb.log_likelihood(model, [document], "annealed", random_state=seed)
+        assert found.total == pytest.approx(exact, abs=4 * found.total_std_error)
+        assert found.total_std_error < 0.15
+
+
 def test_threads_and_order_do_not_matter():
     rows = np.random.default_rng(0).poisson(3, (12, 4))
     call = {"method": "annealed", "random_state": 1}

@@ -136,17 +136,6 @@ def test_another_fit_forgets_the_covariates(options):
     assert not hasattr(model, "covariate_names_")
 
 
-def test_gamma_poisson_shapes_depend_on_covariates():
-    model = pb.PoissonFactorAnalysis(
-        3, max_iter=80, thin=2, random_state=0, formula="~ party + day"
-    ).fit(CORPUS)
-    draws, last, middle = model.coefficient_draws_, topic_of(model, 10), topic_of(model, 5)
-    by_party = draws[:, last, 2] - draws[:, middle, 2]
-    assert by_party.mean() > 3 * by_party.std()
-    assert np.isfinite(model.score(CORPUS))
-    assert model.last_sample_.shape.shape == (3,)
-
-
 def test_chains_draw_documents_of_their_own_priors():
     model = lda(formula="~ party")
     chains = pb.sample_chains(model, CORPUS, 2, variables="theta", random_state=0)

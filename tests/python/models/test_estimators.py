@@ -116,17 +116,6 @@ def test_fitted_parameters_are_proper(cls, n_components):
         np.testing.assert_allclose(weights[1], r * p, rtol=1e-12)
 
 
-def test_shapes_are_recovered_where_topics_share_no_word():
-    # Over such data sets the relative error of r has mean -0.01 and standard deviation 0.07. With
-    # overlapping topics r is confounded with how sharp the topics are, and comes out too high.
-    topics = np.kron(np.eye(3), np.full(10, 0.1))
-    data = pb.datasets.make_gamma_poisson_corpus(
-        400, topic_word=topics, shape=0.4, probability=0.98, random_state=1
-    )
-    model = PFA(3, prior="beta-gamma-gamma", max_iter=100, random_state=0).fit(data.corpus)
-    np.testing.assert_allclose(model.shape_, 0.4, rtol=0.25)
-
-
 def test_what_a_prior_does_not_learn_stays():
     r, p = np.array([0.5, 1.5, 4.0]), np.array([0.3, 0.6, 0.9])
     fits = {

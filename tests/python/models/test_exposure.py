@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import sklearn
-from scipy import sparse
+from scipy import sparse, special
 from sklearn.model_selection import cross_val_score
 
 import polyabayes as pb
 from helpers.small_models import known_lda, known_pfa
+from polyabayes._support.posterior_draws import n_effective
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.models.fitted_topics import expected_tokens
 
 TOPICS = np.array([[0.5, 0.3, 0.2, 0.1], [0.1, 0.2, 0.7, 0.4]])
 COUNTS = np.array([[2, 0, 1, 3], [2, 0, 1, 3], [0, 4, 0, 0], [0, 0, 0, 0]])
@@ -20,14 +22,11 @@ def model(probability=0.4, topic_word=TOPICS):
 
 
 def planted(n_documents=300, seed=0):
-    """Documents of very different sizes, and the topics they were drawn from."""
+    """Documents of very different sizes."""
     rng = np.random.default_rng(seed)
-    topics = np.zeros((3, 30))
-    for k in range(3):
-        topics[k, 10 * k : 10 * (k + 1)] = 0.1
     exposure = np.exp(rng.normal(0, 1.5, n_documents))
-    theta = rng.gamma(2.0, 5.0, (n_documents, 3))
-    return pb.Corpus(rng.poisson(exposure[:, None] * (theta @ topics)), exposure=exposure), theta
+    theta = rng.gamma(2.0, 5.0, (n_documents, 3)).repeat(10, axis=1)
+    return pb.Corpus(rng.poisson(exposure[:, None] * theta / 10), exposure=exposure)
 
 
 @pytest.mark.parametrize("event", ["sequence", "counts"])
@@ -87,27 +86,8 @@ def test_everything_that_scores_takes_exposures():
     assert (np.abs(bounds.lower - exact) < 4 * bounds.lower_std_errors + 1e-9).all()
 
 
-def test_training_with_exposures_finds_what_training_without_cannot():
-    corpus, theta = planted()
-    settings = {"prior": "beta-gamma-gamma", "max_iter": 200, "random_state": 0}
-    with_sizes = pb.PoissonFactorAnalysis(3, **settings).fit(corpus)
-    without = pb.PoissonFactorAnalysis(3, **settings).fit(corpus.counts)
-    # theta is Gamma(2, scale 5): sizes that are not known make it look far more variable.
-    assert with_sizes.shape_ == pytest.approx(np.full(3, 2.0), rel=0.2)
-    scale = with_sizes.probability_ / (1 - with_sizes.probability_)
-    planted_order = np.argsort(np.argmax(with_sizes.components_[:, ::10], axis=1))
-    # One fit scatters by 4 % around the means that were drawn.
-    means = (scale * with_sizes.shape_)[planted_order]
-    assert means == pytest.approx(theta.mean(axis=0), rel=0.1)
-    assert (without.shape_ < 1.0).all()
-    found = with_sizes.transform(corpus)[:, planted_order]
-    assert np.corrcoef(found.ravel(), theta.ravel())[0, 1] > 0.8
-    test, _ = planted(100, seed=1)
-    assert with_sizes.score(test) > without.score(test.counts) + 0.02
-
-
 def test_long_documents_train_as_others_do():
-    corpus, _ = planted()
+    corpus = planted()
     exposure = corpus.exposure.copy()
     # One document of more tokens than 16 bits count, and as many by topic as its exposure makes.
     counts = corpus.counts.toarray()
@@ -127,22 +107,101 @@ def test_long_documents_train_as_others_do():
 
 @pytest.mark.parametrize("prior", ["gap", "gamma", "beta-gamma", "beta-gamma-gamma"])
 def test_every_prior_learns_the_scale(prior):
-    corpus, _ = planted()
+    corpus = planted()
     fixed = {"shape": 2.0, "probability": 5 / 6} if prior in ("gap", "gamma") else {}
     fixed |= {"shape": 2.0} if prior == "beta-gamma" else {}
-    found = pb.PoissonFactorAnalysis(3, prior=prior, max_iter=120, random_state=0, **fixed).fit(
-        corpus
-    )
+    model = pb.PoissonFactorAnalysis(3, prior=prior, max_iter=120, random_state=0, **fixed)
+    found = model.fit(corpus)
     means = found.shape_ * found.probability_ / (1 - found.probability_)
     assert means == pytest.approx(np.full(3, 10.0), rel=0.15)
-    again = pb.PoissonFactorAnalysis(
-        3, prior=prior, max_iter=120, random_state=0, n_jobs=1, **fixed
-    ).fit(corpus)
-    assert (again.components_ == found.components_).all()
+
+
+def test_coefficients_have_the_posterior_that_integration_gives():
+    n, e = np.array([0, 2, 7, 1, 5, 30, 2, 4]), np.array([0.3, 1, 2, 0.5, 0.1, 4, 0.5, 0.2])
+    corpus = pb.Corpus(n[:, None], exposure=e).with_metadata({"batch": np.arange(8) // 4})
+    options = {"formula": "~ batch", "max_iter": 8000, "burn_in": 500, "thin": 1}
+    found = pb.PoissonFactorAnalysis(1, random_state=0, **options).fit(corpus)
+    # One topic: ln r is a line in the standardised batch, and ln x is ln (1 - p) / p.
+    axes = np.linspace(-5, 3, 60), np.linspace(-3, 4, 61), np.linspace(-10, 5, 62)
+    start, slope, ln_x = np.meshgrid(*axes, indexing="ij", sparse=True)
+    ln_value = start - np.exp(start) - 1.5 * np.log(1 + slope**2)
+    ln_value = ln_value - 0.5 * (np.logaddexp(0, ln_x) + np.logaddexp(0, -ln_x))
+    for tokens, exposure, batch in zip(n, e, corpus.metadata["batch"], strict=True):
+        r = np.exp(start + slope * (2 * batch - 1))
+        ln_value = ln_value + special.gammaln(r + tokens) - special.gammaln(r) + r * ln_x
+        ln_value = ln_value - (r + tokens) * np.logaddexp(ln_x, np.log(exposure))
+    weights = np.exp(ln_value - ln_value.max())
+    draws = found.coefficient_draws_[:, 0]
+    errors = draws.std(axis=0) / np.sqrt(n_effective(draws[:, None])).ravel()
+    for own, value, error in zip(draws.T, (start - slope, 2 * slope), errors, strict=True):
+        mean = (weights * value).sum() / weights.sum()
+        spread = np.sqrt((weights * value**2).sum() / weights.sum() - mean**2)
+        assert abs(own.mean() - mean) < 4 * error < 0.3 * spread
+        assert own.std() == pytest.approx(spread, rel=0.1)
+
+
+def batches():
+    """Two batches: the second is deeper, and has more of each topic but the first."""
+    rng = np.random.default_rng(0)
+    batch = np.arange(80) % 2
+    exposure = np.exp(rng.normal(0, 0.7, 80)) * (1 + 2 * batch)
+    theta = 3 * rng.gamma(np.exp(batch[:, None] * [0.0, 0.7, 1.0]))
+    counts = rng.poisson(exposure[:, None] * np.repeat(theta / 10, 10, axis=1))
+    return pb.Corpus(counts, exposure=exposure).with_metadata(
+        {"batch": np.array(["a", "b"])[batch]}
+    )
+
+
+def by_batch(max_iter=200, **options):
+    options = {"formula": "~ batch", "max_iter": max_iter, "random_state": 0, **options}
+    return pb.PoissonFactorAnalysis(3, **options)
+
+
+@pytest.mark.filterwarnings("ignore:the .* draws of coefficients")
+def test_covariates_and_exposures_scale_as_they_should():
+    corpus = batches()
+    doubled = corpus.with_exposure(2 * corpus.exposure)
+    fixed = [by_batch(20, prior="gamma", probability=p) for p in (0.5, 1 / 3)]
+    one, half = (model.fit(x) for model, x in zip(fixed, (corpus, doubled), strict=True))
+    np.testing.assert_allclose(half.coefficient_draws_, one.coefficient_draws_, rtol=1e-9)
+    learned = [by_batch().fit(x).transform(x).mean() for x in (corpus, doubled)]
+    assert learned[1] == pytest.approx(learned[0] / 2, rel=0.02)
+    plain, ones = (by_batch(10).fit(corpus.with_exposure(x)) for x in (None, 1.0))
+    assert (plain.coefficient_draws_ == ones.coefficient_draws_).all()
+
+
+@pytest.mark.filterwarnings("ignore:the .* draws of coefficients")
+def test_everything_knows_covariates_and_exposures_together(tmp_path):
+    corpus = batches()
+    fitted = by_batch(checkpoint=tmp_path).fit(corpus)
+    assert (by_batch(checkpoint=tmp_path).fit(corpus).components_ == fitted.components_).all()
+    fitted.save(tmp_path / "model.safetensors")
+    loaded = pb.load(tmp_path / "model.safetensors")
+    weights = loaded.transform(corpus)
+    assert (weights == fitted.transform(corpus)).all()
+    priors = np.exp(np.array([[1, 0], [1, 1]] * 40) @ fitted.coefficients_.T)
+    known = known_pfa(fitted.shape_, fitted.probability_, fitted.components_, random_state=0)
+    effort = {"n_samples": 5, "random_state": 0}
+    found = pb.log_likelihood(loaded, corpus, "annealed", **effort)
+    effort |= {"shape": priors, "exposure": corpus.exposure}
+    given = pb.log_likelihood(known, corpus.counts, "annealed", **effort)
+    np.testing.assert_allclose(found.values, given.values, rtol=1e-9)
+    odds = (1 - fitted.probability_) / fitted.probability_
+    rates = (priors + expected_tokens(loaded, corpus)) / (odds + corpus.exposure[:, None])
+    np.testing.assert_allclose(rates, weights, rtol=1e-9)
+    assert pb.drift(loaded, corpus[:40], corpus[40:], n_simulated=60, random_state=0).p_value > 0.01
+    effect = pb.topics.contrast(loaded, {"batch": "b"}, {"batch": "a"})
+    assert effect.mean[0, fitted.components_[:, 0].argmax()] < -0.05
+    means = pb.topics.by_group(loaded, corpus, "batch").means
+    shares = means / means.sum(axis=1, keepdims=True)
+    expected = pb.topics.prevalence(loaded, {"batch": ["a", "b"]}).mean
+    np.testing.assert_allclose(shares, expected, atol=0.1)
+    with pytest.raises(InvalidArgumentError, match="in memory"):
+        by_batch().fit(pb.write_shards(corpus, tmp_path / "shards"))
 
 
 def test_nmf_gives_weights_by_unit_of_exposure():
-    corpus, _ = planted(60)
+    corpus = planted(60)
     nmf = pb.PoissonFactorAnalysis(3, prior="nmf", max_iter=30, random_state=0)
     plain = nmf.fit(corpus.counts).transform(corpus.counts)
     topics = nmf.components_
@@ -156,7 +215,7 @@ def test_nmf_gives_weights_by_unit_of_exposure():
     [(pb.PoissonFactorAnalysis, "exposure"), (pb.LatentDirichletAllocation, "covariates")],
 )
 def test_scikit_learn_passes_on_what_documents_have_beside_words(cls, name):
-    corpus, _ = planted(40)
+    corpus = planted(40)
     rows = corpus.exposure if name == "exposure" else corpus.exposure[:, np.newaxis]
     with sklearn.config_context(enable_metadata_routing=True):
         model = cls(2, max_iter=10, random_state=0)
@@ -211,15 +270,6 @@ def test_files_hold_exposures_or_refuse_them(tmp_path):
     (tmp_path / "sizes.txt").write_text("1\n2\nthree\n4")
     with pytest.raises(FileFormatError, match="number 3"):
         pb.read_corpus(tmp_path / "sizes.npz", exposure=tmp_path / "sizes.txt")
-
-
-def test_cells_bring_their_sizes_from_a_column():
-    anndata = pytest.importorskip("anndata")
-    cells = anndata.AnnData(COUNTS.astype(float))
-    cells.obs["n_counts"] = EXPOSURE
-    assert pb.Corpus.from_anndata(cells, exposure="n_counts").exposure.tolist() == EXPOSURE
-    with pytest.raises(InvalidArgumentError, match="n_counts"):
-        pb.Corpus.from_anndata(cells, exposure="depth")
 
 
 def lda():

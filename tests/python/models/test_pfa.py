@@ -151,11 +151,3 @@ def test_topics_in_use_are_fewer_than_those_there_are():
     assert (table.n_tokens[model.n_active_ :] == 0).all()
     assert table.words.dtype == object
     assert isinstance(table.words[0, 0], int)
-
-
-def test_a_table_needs_training(tmp_path, nmf):
-    nmf.save(tmp_path / "m.safetensors")
-    loaded = pb.load(tmp_path / "m.safetensors").topic_table()
-    np.testing.assert_array_equal(loaded.n_tokens, nmf.topic_table().n_tokens)
-    assert nmf.topic_table(2).weight.sum() == pytest.approx(1)
-    assert nmf.n_active_ == 4

@@ -1,10 +1,13 @@
 """Pictures of prevalence by covariates."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import polyabayes as pb
+from helpers.small_models import known_lda
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.topics import TopicPrevalence
 
@@ -50,11 +53,41 @@ def test_differences_have_a_row_for_each_topic_the_largest_first():
     assert len(set(colours)) == len(colours)
 
 
+@pytest.mark.parametrize("kind", ["grid", "differences", "lines", "similarity"])
+def test_nothing_is_cut_squeezed_or_overlaps(kind):
+    names = [f"topic {k}: government, administration, president" for k in range(10)]
+    draws = np.random.default_rng(0).dirichlet(np.ones(10), (200, 12)) / 30
+    rows = [f"rating=Conservative, date=2008-{month:02}-01" for month in range(1, 13)]
+    of = TopicPrevalence(
+        draws, rows, "difference" if kind == "differences" else "prevalence", labels=names
+    )
+    if kind == "similarity":
+        topics = np.random.default_rng(0).dirichlet(np.ones(40), 40)
+        words = [f"administration {word}" for word in range(40)]
+        ax = pb.plotting.plot_topic_similarity(known_lda(0.1, topics, vocabulary=words))
+    elif kind == "lines":
+        days = np.arange("2008-01", "2009-01", dtype="datetime64[M]").astype("datetime64[s]")
+        ax = pb.plotting.plot_prevalence(of, [1, 2], along=days)
+    else:
+        ax = pb.plotting.plot_prevalence(of)
+    ax.figure.canvas.draw()
+    drawn, whole = ax.figure.get_tightbbox(), ax.figure.bbox_inches
+    assert drawn.x0 >= -0.02
+    assert drawn.x1 <= whole.x1 + 0.02
+    assert whole.width <= 7.2
+    assert whole.height <= 9
+    assert ax.get_position().width > 0.4
+    ticks = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+    assert all(one.x1 <= other.x0 for one, other in pairwise(ticks))
+    if legend := ax.get_legend():
+        assert not ax.get_window_extent().overlaps(legend.get_window_extent().padded(-2))
+
+
 def test_a_line_for_each_group_or_refused():
     draws = np.random.default_rng(0).dirichlet(np.ones(3), (200, 6))
     at = pd.DataFrame({"party": list("DDDRRR"), "day": [1.0, 2.0, 3.0] * 2})
     of = TopicPrevalence(draws, [f"row {i}" for i in range(6)], "prevalence", at=at)
-    with pytest.raises(InvalidArgumentError, match="give their groups by"):
+    with pytest.raises(InvalidArgumentError, match="by gives each group a line"):
         pb.plotting.plot_prevalence(of, [1], along="day")
     ax = pb.plotting.plot_prevalence(of, [1], along="day", by="party")
     assert (ax.get_xlabel(), len(ax.lines)) == ("day", 2)

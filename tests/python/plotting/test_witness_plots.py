@@ -2,8 +2,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from polyabayes import priors
-from polyabayes.plotting import plot_predictive_bounds, plot_size_bounds, plot_size_posterior
-from polyabayes.sizes.witness import ResultTable, WitnessSearch
+from polyabayes.plotting import plot_size_bounds, plot_size_posterior
+from polyabayes.sizes.witness import WitnessSearch
 
 
 def one_size():
@@ -41,26 +41,3 @@ def test_posterior_bounds():
     np.testing.assert_allclose([bar.get_height() for bar in least], table["lower"], atol=1e-12)
     tops = [bar.get_y() + bar.get_height() for bar in rest]
     np.testing.assert_allclose(tops, table["upper"], atol=1e-12)
-
-
-def test_predictions_by_fold_and_prior():
-    names = ["fold", "prior", "n_tokens", "lower", "upper", "average", "best", "best_std_error"]
-    rows = [
-        [0, "a", 10, -21.0, -20.0, -20.4, -22.0, 0.5],
-        [1, "a", 20, -42.0, -40.0, -41.2, -41.0, 1],
-        [0, "b", 10, -31.0, -30.0, -30.6, -32.0, 0.5],
-        [1, "b", 20, -62.0, -60.0, -60.8, -63.0, 1],
-    ]
-    averaged, best = plot_predictive_bounds(ResultTable(names, rows[:2])).containers
-    segments = averaged.lines[2][0].get_segments()
-    np.testing.assert_allclose([s[:, 1] for s in segments], [[-2.1, -2.0], [-2.1, -2.0]])
-    np.testing.assert_allclose(averaged.lines[0].get_ydata(), [-2.04, -2.06])
-    np.testing.assert_allclose(best.lines[0].get_ydata(), [-2.2, -2.05])
-    ax = plot_predictive_bounds(ResultTable(names, rows))
-    middles = [bars.lines[0].get_ydata().tolist() for bars in ax.containers]
-    np.testing.assert_allclose(
-        middles, [[-2.04, -2.06], [-2.2, -2.05], [-3.06, -3.04], [-3.2, -3.15]]
-    )
-    places = [bars.lines[0].get_xdata()[0] for bars in ax.containers]
-    assert places == sorted(places)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]

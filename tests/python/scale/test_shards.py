@@ -16,6 +16,7 @@ from scipy import sparse
 import polyabayes as pb
 from helpers.sharded_corpus import CORPUS, COUNTS, DATA, MODEL, rows_of
 from helpers.small_models import known_lda, known_pfa
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.matrices import ldac
 
 
@@ -134,6 +135,25 @@ def test_streams_tables_and_cells_make_the_same_shards(tmp_path):
     assert from_table.vocabulary.tolist() == sorted(frame["word"].unique())
     aligned = pb.Corpus(kept.counts, kept.vocabulary).aligned_to(from_table.vocabulary)[0]
     np.testing.assert_array_equal(rows_of(from_table), aligned.counts.toarray())
+
+
+@pytest.mark.parametrize("are_known", [False, True], ids=["gathered words", "known words"])
+def test_blocks_of_token_lists_are_documents(tmp_path, are_known):
+    named = known_lda(0.1, DATA.topic_word, vocabulary=CORPUS.vocabulary)
+    counts = CORPUS.counts.toarray()
+    lists = [np.repeat(CORPUS.vocabulary, row).tolist() for row in counts]
+
+    def blocks():
+        return (lists[i : i + 7] for i in range(0, 45, 7))
+
+    words = CORPUS.vocabulary if are_known else None
+    shards = pb.write_shards(blocks(), tmp_path, 2, vocabulary=words)
+    told = pb.Corpus(rows_of(shards), shards.vocabulary)
+    np.testing.assert_array_equal(told.aligned_to(CORPUS.vocabulary)[0].counts.toarray(), counts)
+    found, expected = (pb.log_likelihood(named, x, random_state=0) for x in (blocks(), CORPUS))
+    np.testing.assert_array_equal(found.values, expected.values)
+    with pytest.raises(InvalidArgumentError, match="block 0 of documents has words, but the model"):
+        pb.log_likelihood(known_lda(0.1, DATA.topic_word), blocks())
 
 
 SIZES = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 45)

@@ -57,6 +57,8 @@ def test_a_mapping_is_a_grid(model):
     np.testing.assert_allclose(found.draws, by_hand(model, np.array(grid)), rtol=1e-10)
     assert found.at["party"].tolist() == list("DDDRRR")
     assert found.rows[1] == "party=D, day=2"
+    cell = found.to_frame().set_index(["party", "day", "topic"])["mean"]["R", 2, 1]
+    assert cell == pytest.approx(by_hand(model, np.array([[1.0, 1.0, 2.0]]))[:, 0, 1].mean())
     difference = pb.topics.contrast(
         model, {"party": "R", "day": [1, 2]}, {"party": "D", "day": [1, 2]}
     )
@@ -85,6 +87,8 @@ def test_dates_are_days_in_formulas_tables_and_pictures(corpus, form, tmp_path):
     expected = pb.topics.prevalence(by_days, at={"date": [13_883.0, 13_910.0]})
     np.testing.assert_allclose(found.draws, expected.draws)
     assert found.rows == ["date=2008-01-05", "date=2008-02-01"]
+    assert found.to_frame()["date"].dt.month.tolist() == [1] * 3 + [2] * 3
+    assert json.loads(found.to_json())["rows"][3]["date"].startswith("2008-02-01")
     line = pb.plotting.plot_prevalence(found, [1], along="date").lines[0]
     assert line.get_xdata(orig=True).astype("datetime64[D]").astype(str).tolist() == at["date"]
     told = (
@@ -154,6 +158,18 @@ def test_average_effects_keep_the_other_covariates_of_the_documents(model, corpu
     party = (corpus.metadata["party"] == "R").to_numpy()
     rows = np.column_stack([ones, party, day])
     np.testing.assert_allclose(whole.draws[:, 0], by_hand(model, rows).mean(axis=1), atol=1e-12)
+    wt = np.arange(60) + 1.0
+    weighted = corpus.metadata.assign(wt=wt)
+    for documents, given in (
+        (corpus, wt),
+        (weighted, "wt"),
+        (corpus.with_metadata(weighted), "wt"),
+    ):
+        found = pb.topics.prevalence(model, documents=documents, weights=given)
+        averages = np.average(by_hand(model, rows), axis=1, weights=wt)
+        np.testing.assert_allclose(found.draws[:, 0], averages, atol=1e-12)
+    with pytest.raises(InvalidArgumentError, match="weights are of documents"):
+        pb.topics.prevalence(model, at={"party": "R", "day": 1.0}, weights=[1.0])
 
 
 def test_the_report_shows_prevalence_along_each_covariate(model, corpus, tmp_path):

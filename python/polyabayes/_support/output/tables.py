@@ -15,6 +15,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def some(names: Sequence[Any] | Any, most: int = 5) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
+
+
 def measured(value: float, error: float = 0.0) -> str:
     """A value with as many decimals as two digits of its error, at least one, and the error.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
-from polyabayes.data.conversion.frames import FrameTable, frame_of
+from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.tables import (
     NamedColumns,
@@ -25,7 +25,7 @@ from polyabayes.data.conversion.tables import (
 )
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
 from polyabayes.data.counts import checked_exposure
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,10 +52,15 @@ def source_of(documents: Any, name: str) -> Source:
 def _of_lists(documents: Any) -> Source | None:
     """Counts of lists of pairs or of tokens, or of texts; None for anything else."""
     if getattr(documents, "ndim", 0) == 1 and documents.dtype.kind not in "biufc":
-        documents = documents.tolist()
+        found = _of_lists(documents.tolist())
+        return found and found._replace(ids=row_names(documents))
+    if getattr(checks.index_of(documents), "nlevels", 1) == 2 and documents.ndim == 1:
+        raise InvalidTypeError(
+            "counts of pairs are a Series here: make them a table by series.unstack(fill_value=0)"
+        )
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
-    if any(document is None or isinstance(document, str) for document in documents):
+    if any(document is None or isinstance(document, (str, bytes)) for document in documents):
         return counted_texts(documents, None, {}, are_tokens=False)
     if all(isinstance(x, np.ndarray) and x.ndim == 2 and len(x) == 2 for x in documents):
         # stm's documents: words, counted from 1, over their counts.
@@ -78,7 +83,7 @@ def texts_of(table: Any) -> tuple[list[str], list[str] | None] | None:
     if roles.layout != "texts":
         return None
     column = roles.columns[0]
-    return without_missing(found.values(column), column, None, found.place), _ids(found, roles)
+    return without_missing(found, column, None), _ids(found, roles)
 
 
 def source_of_table(
@@ -100,7 +105,7 @@ def source_of_table(
     if options and roles.layout != "texts":
         raise InvalidArgumentError(
             f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
-            f"name it by {table.option('text')}"
+            f"name it by {table.options('text')}"
         )
     if roles.layout == "texts":
         return _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
@@ -120,7 +125,7 @@ def _from_texts(
 ) -> Source:
     column = roles.columns[0]
     refuse_other_kinds(table, column)
-    texts = without_missing(table.values(column), column, on_empty, table.place, table.option)
+    texts = without_missing(table, column, on_empty)
     are_tokens = table.kind(column) == "tokens"
     sizes, metadata = _beside(table, roles, exposure)
     found = counted_texts(texts, vocabulary, options, are_tokens=are_tokens)._replace(
@@ -151,9 +156,10 @@ def source_of_lists(
     """Count texts or lists of tokens; the first document decides which."""
     stream = iter(sources.checked_lists(documents))
     start = list(islice(stream, 1))
-    are_tokens = not (start and isinstance(start[0], str))
+    are_tokens = not (start and isinstance(start[0], (str, bytes)))
     found = counted_texts(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
-    return without_empty(found._replace(ids=ids), on_empty, "document {}".format)
+    names = row_names(documents) if ids is None else ids
+    return without_empty(found._replace(ids=names), on_empty, "document {}".format)
 
 
 def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
@@ -201,22 +207,20 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
         if None in values:
             raise InvalidArgumentError(f"{table.place(values.index(None))}: no {name} is given")
         found.append(values)
-    # A number for each label, in order of appearance.
-    documents, words = (defaultdict[str, int](count().__next__) for _ in range(2))
-    rows = np.fromiter(map(documents.__getitem__, map(str, found[0])), np.int64, table.n_rows)
-    columns = np.fromiter(map(words.__getitem__, map(str, found[1])), np.int64, table.n_rows)
+    # Documents are in the order of appearance.
+    labels = list(dict.fromkeys(map(str, found[0]))), label_order(set(map(str, found[1])))
+    places = ({label: place for place, label in enumerate(own)} for own in labels)
+    rows, columns = (
+        np.array([place[str(value)] for value in values])
+        for place, values in zip(places, found[:2], strict=True)
+    )
     counts = np.ones(table.n_rows, dtype=np.int64)
     if len(roles.columns) > 2:
         counts = table.counts(roles.columns[2:]).toarray().ravel()
-    ordered = label_order(words)
-    place_of = np.empty(len(words), dtype=np.int64)
-    place_of[[words[word] for word in ordered]] = np.arange(len(words))
-    matrix = sparse.coo_matrix(
-        (counts, (rows, place_of[columns])), shape=(len(documents), len(words))
-    )
+    matrix = sparse.coo_matrix((counts, (rows, columns)), shape=tuple(map(len, labels)))
     first = np.unique(rows, return_index=True)[1]
     sizes, metadata = _of_documents(table, roles, exposure, rows, first)
-    return Source(matrix, ordered, list(documents), sizes, metadata, words_are="gathered")
+    return Source(matrix, labels[1], labels[0], sizes, metadata, words_are="gathered")
 
 
 def _of_documents(

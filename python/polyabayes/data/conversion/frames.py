@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
+from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.tables import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
 from polyabayes.exceptions import InvalidTypeError
@@ -35,16 +37,11 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     kind = _dataset_kind(table)
     if not kind and not hasattr(table, "__arrow_c_stream__"):
         return None
-    if kind in ("DatasetDict", "IterableDatasetDict"):
-        raise InvalidTypeError(
-            f"a {kind} holds several datasets ({', '.join(map(repr, table))}): choose one of them, "
-            f"as in datasets[{next(iter(table), 'train')!r}]"
-        )
-    if kind == "IterableDataset":
-        raise InvalidTypeError(
-            "an IterableDataset has no table: count its tokens as they come, by "
-            "Corpus.from_documents(row['text'].split() for row in dataset)"
-        )
+    if kind in ("DatasetDict", "IterableDatasetDict", "IterableDataset"):
+        remedy = "count its tokens by Corpus.from_documents(row['text'].split() for row in dataset)"
+        if kind.endswith("Dict"):
+            remedy = f"take one of {some(list(table))}, as datasets[{next(iter(table), '')!r}]"
+        raise InvalidTypeError(f"a {kind} is not one table: {remedy}")
     why = f"reading a {type(table).__name__} needs pandas and pyarrow"
     pandas, pyarrow = (import_optional(name, why, "frames") for name in ("pandas", "pyarrow"))
     try:
@@ -52,7 +49,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
         found = table.with_format("arrow")[:] if kind else pyarrow.table(table)
     except pyarrow.ArrowInvalid as error:
         raise InvalidTypeError(
-            f"a {type(table).__name__} is not a table: make it the column of one, as by to_frame()"
+            f"a {type(table).__name__} is not a table: give a list, or make it a column of one"
         ) from error
     if not any(map(pyarrow.types.is_nested, found.schema.types)):
         return found.to_pandas()  # type: ignore[no-any-return]
@@ -69,16 +66,29 @@ def _dataset_kind(table: Any) -> str:
     return ""
 
 
+def row_names(rows: Any) -> list[str] | None:
+    """Names of the rows of a pandas object: its index, unless it is the default one."""
+    index = checks.index_of(rows)
+    if index is None or index.equals(rows.reset_index(drop=True).index):
+        return None
+    return [str(label) for label in index]
+
+
 class FrameTable(Table):
     """A pandas DataFrame as a table; its index, unless default, names the rows."""
 
-    def __init__(self, frame: pd.DataFrame, title: str = "the table", taker: str = "") -> None:
-        self.frame, self.title, self.taker = frame, title, taker
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        title: str = "the table",
+        taker: str = "",
+        as_frame: str = "table",
+    ) -> None:
+        self.frame, self.title, self.taker, self.as_frame = frame, title, taker, as_frame
         self.names = checked_words([str(name) for name in frame.columns]).tolist()
         self.has_headers = not hasattr(frame.columns, "step")
         self.n_rows = len(frame)
-        is_default = frame.index.equals(frame.reset_index(drop=True).index)
-        self.row_names = None if is_default else [str(label) for label in frame.index]
+        self.row_names = row_names(frame)
         self._column = {name: place for place, name in enumerate(self.names)}
         self._kinds: dict[str, Kind] = {}
 
@@ -91,9 +101,8 @@ class FrameTable(Table):
     def values(self, name: str) -> list[Any]:
         """The values of a column; None if missing."""
         series = self._series(name)
-        missing = series.isna().to_numpy()
-        values = series.tolist()
-        return [None if is_missing else x for x, is_missing in zip(values, missing, strict=True)]
+        values: list[Any] = series.astype(object).where(series.notna(), None).tolist()
+        return values
 
     def counts(self, names: Sequence[str]) -> CountMatrix:
         """Columns of counts, checked."""
@@ -123,7 +132,9 @@ def _kind_of(column: pd.Series[Any]) -> Kind:
     dtype_kind = getattr(column.dtype, "kind", "O")
     if dtype_kind in _NUMERIC_KINDS:
         return "number"
-    held = [] if dtype_kind in _TIME_KINDS else column.dropna().tolist()
+    if dtype_kind in _TIME_KINDS:
+        return "name"
+    held = column.dropna().tolist()
     if held and all(isinstance(value, str) for value in held):
         return kind_of_strings(held)
     if held and all(isinstance(value, (list, tuple, np.ndarray)) for value in held):
@@ -132,4 +143,4 @@ def _kind_of(column: pd.Series[Any]) -> Kind:
     if hasattr(column, "cat"):
         return "name" if held else "other"
     is_number = held and all(isinstance(value, (Real, np.bool_)) for value in held)
-    return "number" if is_number or not (held or dtype_kind in _TIME_KINDS) else "other"
+    return "number" if is_number or not held else "other"

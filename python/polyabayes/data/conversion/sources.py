@@ -43,23 +43,11 @@ class Source(NamedTuple):
         return self._replace(counts=counts, ids=ids, exposure=exposure, metadata=metadata)
 
 
-class _Rows:
-    """The entries of a sparse matrix, collected row by row."""
-
-    def __init__(self) -> None:
-        self.columns: list[int] = []
-        self.values: list[Any] = []
-        self.starts = [0]
-
-    def end_row(self) -> None:
-        self.starts.append(len(self.columns))
-
-    def matrix(self, n_columns: int) -> Any:
-        """CSR matrix of the rows; repeated entries are not yet summed."""
-        shape = len(self.starts) - 1, n_columns
-        values = np.array(self.values) if self.values else np.zeros(0, dtype=np.int64)
-        columns = np.array(self.columns, dtype=np.int64)
-        return sparse.csr_matrix((values, columns, self.starts), shape=shape)
+def _matrix(rows: list[int], columns: list[int], values: Any, shape: tuple[int, int]) -> Any:
+    """CSR matrix of entries; repeated ones are summed later."""
+    data = np.array(values) if columns else np.zeros(0, dtype=np.int64)
+    places = np.array([rows, columns], dtype=np.int64)
+    return sparse.coo_matrix((data, (places[0], places[1])), shape=shape)
 
 
 def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source:
@@ -69,7 +57,7 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
     """
     fixed = None if vocabulary is None else checked_words(vocabulary)
     column_of = {} if fixed is None else {word: column for column, word in enumerate(fixed)}
-    rows = _Rows()
+    rows, columns, number = list[int](), list[int](), -1
     for number, document in enumerate(checked_lists(documents)):
         for token in checked_tokens(number, document):
             if fixed is not None and token not in column_of:
@@ -77,16 +65,16 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
                     f"document {number} holds {token!r}, which is not in the vocabulary; omit the "
                     "vocabulary, or drop other words first"
                 )
-            rows.columns.append(column_of.setdefault(token, len(column_of)))
-        rows.end_row()
-    rows.values = [1] * len(rows.columns)
-    counts = rows.matrix(len(column_of))
+            rows.append(number)
+            columns.append(column_of.setdefault(token, len(column_of)))
+    shape = number + 1, len(column_of) or (fixed is None)
+    counts = _matrix(rows, columns, [1] * len(rows), shape)
     if fixed is not None:
         return Source(counts, fixed)
     if not column_of:
-        return Source(rows.matrix(1), has_open_width=True)
+        return Source(counts, has_open_width=True)
     words = sorted(column_of)
-    counts = counts[:, [column_of[word] for word in words]]
+    counts = counts.tocsc()[:, [column_of[word] for word in words]]
     return Source(counts, words, words_are="gathered")
 
 
@@ -113,7 +101,7 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
 
     The documents are read once. Ids between those of the dictionary are called ``#id``.
     """
-    rows = _Rows()
+    rows, columns, values, number = list[int](), list[int](), list[Any](), -1
     for number, document in enumerate(_iterated(documents, "corpus", "lists of (id, count)")):
         for pair in _iterated(document, f"document {number}", "pairs (id, count)"):
             try:
@@ -125,19 +113,21 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
                 raise InvalidTypeError(
                     f"document {number} holds {pair!r}, which is not an (id, count) pair"
                 ) from None
-            rows.columns.append(int(column))
-            rows.values.append(count)
-        rows.end_row()
-    n_words = 1 + max(rows.columns, default=-1)
+            rows.append(number)
+            columns.append(int(column))
+            values.append(count)
+    n_words = 1 + max(columns, default=-1)
     if dictionary is None:
-        return Source(rows.matrix(max(n_words, 1)), has_open_width=True)
+        counts = _matrix(rows, columns, values, (number + 1, max(n_words, 1)))
+        return Source(counts, has_open_width=True)
     largest = max(map(int, dictionary.keys()), default=-1)
     if n_words > 1 + largest:
         raise InvalidArgumentError(
             f"the documents hold the id {n_words - 1}, but the largest id of the dictionary is "
             f"{largest}: give the dictionary that the documents were made with"
         )
-    return Source(rows.matrix(1 + largest), words_by_id(dictionary, 1 + largest))
+    counts = _matrix(rows, columns, values, (number + 1, 1 + largest))
+    return Source(counts, words_by_id(dictionary, 1 + largest))
 
 
 def words_by_id(dictionary: Any, n_words: int) -> list[str]:
@@ -207,6 +197,11 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     stored = data.X if layer is None else data.layers[layer]
     if stored is None:
         raise InvalidArgumentError("the AnnData has no X: name a layer by layer=")
+    if not data.var_names.is_unique:
+        twice = data.var_names[data.var_names.duplicated()][0]
+        raise InvalidArgumentError(
+            f"the AnnData has two variables {twice!r}: rename them by adata.var_names_make_unique()"
+        )
     blocks = [
         _counts_of_cells(block, name, data, start) for start, block in _blocks(stored, len(data))
     ]
@@ -236,12 +231,12 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
             for other, layer in data.layers.items()
             if not _fractions(layer[:_ROWS_LOOKED_AT]).any()
         ]
-        where = (
-            f"another layer ({', '.join(others)}) may hold counts: use it by "
-            f"{argument('layer', others[0].strip(chr(39)))}"
-            if others
-            else "it has no layer of counts; give the raw counts, which adata.raw may hold"
-        )
+        where = "it has no layer of counts; give the raw counts"
+        if data.raw is not None:
+            where += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
+        if others:
+            where = f"another layer ({', '.join(others)}) may hold counts: use it by "
+            where += argument("layer", others[0].strip("'"))
         raise InvalidArgumentError(
             f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
             f"{data.obs_names[start + row]!r}, variable {data.var_names[column]!r}, so it was "

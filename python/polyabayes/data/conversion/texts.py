@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.tables import Table
 from polyabayes.data.counts import CountMatrix, Words, checked_words
 from polyabayes.exceptions import (
     DataWarning,
@@ -26,9 +28,10 @@ Place = Callable[[int], str]
 
 ON_EMPTY = ("raise", "drop", "keep")
 _MOST_PLACES = 50
+_MISSING = ("NA", "NaN", "nan", "<NA>")
 _TEXTS_LOOKED_AT = 200
-# scikit-learn's default token_pattern, and a run of letters of Thai, Lao, Burmese, Khmer, Japanese
-# or Chinese that is longer than a word.
+# scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
+# Burmese, Khmer, Japanese or Chinese that is longer than a word.
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
@@ -61,22 +64,21 @@ def places_of(rows: Iterable[int], place: Place) -> str:
     return ", ".join(places[:_MOST_PLACES]) + more
 
 
-def without_missing(
-    texts: Sequence[Any],
-    column: str,
-    on_empty: str | None,
-    place: Place,
-    option: Callable[[str, Any], str] = argument,
-) -> Any:
-    """Documents of a column; missing values become empty texts if `on_empty` allows them."""
+def without_missing(table: Table, column: str, on_empty: str | None) -> list[Any]:
+    """Documents of a column; missing values become empty texts if `on_empty` allows them.
+
+    R and pandas write some of them as texts of their own.
+    """
+    texts = table.values(column)
+    texts = [None if isinstance(text, str) and text in _MISSING else text for text in texts]
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
         raise InvalidArgumentError(
-            f"no document in column {column!r} at {places_of(missing, place)}: drop such rows "
-            f"by {option('on_empty', 'drop')}, or keep them as empty by "
-            f"{option('on_empty', 'keep')}"
+            f"no document in column {column!r} at {places_of(missing, table.place)}: drop such "
+            f"rows by {table.options(on_empty='drop')}, or keep them as empty by "
+            f"{table.options(on_empty='keep')}"
         )
-    return ["" if text is None else text for text in texts] if missing else texts
+    return ["" if text is None else text for text in texts]
 
 
 def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool = False) -> Any:
@@ -152,13 +154,19 @@ def count_texts(
 
 
 def _warn_of_scripts(texts: list[str]) -> None:
-    """Warn of texts that blanks and words of two letters do not divide, as those of Chinese."""
+    """Warn of texts that blanks and words of two letters do not divide, as those of Chinese.
+
+    Vowel signs, as those of Hindi, and accents apart from their letters divide words.
+    """
     words = chain.from_iterable(map(_WORDS.findall, texts))
     n_letters, n_kept = (sum(map(str.isalpha, "".join(part))) for part in (texts, words))
+    are_cut = [any(unicodedata.category(sign)[0] == "M" for sign in set(text)) for text in texts]
     if 2 * n_kept < n_letters:
         told = f"{1 - n_kept / n_letters:.0%} of the letters of the texts are dropped"
     elif 2 * sum(map(bool, map(_UNSPACED.search, texts))) > len(texts):
         told = "most texts are of a script without blanks between words"
+    elif 2 * sum(are_cut) > len(texts):
+        told = "most texts have vowel signs or accents apart from their letters, which cut words"
     else:
         return
     warn(
@@ -173,9 +181,8 @@ def checked_texts(texts: Iterable[Any]) -> list[str]:
     checked = list(texts)
     for number, text in enumerate(checked):
         if not isinstance(text, str):
-            raise InvalidTypeError(
-                f"document {number} is {text!r:.60}, not a text: leave it out, or write ''"
-            )
+            remedy = "decode it" if isinstance(text, bytes) else "leave it out, or write ''"
+            raise InvalidTypeError(f"document {number} is {text!r:.60}, not a text: {remedy}")
     return checked
 
 

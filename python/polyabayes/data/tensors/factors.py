@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support.checks import is_name
-from polyabayes.data.conversion.frames import FrameTable, frame_of
+from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
 from polyabayes.data.conversion.tables import count_column
 from polyabayes.data.tensors.cells import Integers, Place
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -24,7 +24,7 @@ def checked_frame(frame: Any) -> pd.DataFrame:
     if table is None:
         raise InvalidTypeError(
             f"frame must be a table of pandas, polars or pyarrow, got {type(frame).__name__}; "
-            "arrays go to CountTensor.from_dense or CountTensor.from_coo"
+            "arrays go to CountTensor.from_dense or CountTensor.from_coo, files to read_tensor"
         )
     return table
 
@@ -53,9 +53,7 @@ def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
 
 def frame_labels(table: Any) -> list[list[str] | None]:
     """Labels of the rows and the columns of a table of counts; None for rows that are numbered."""
-    index: Any = getattr(table, "index", None)
-    is_numbered = index is None or hasattr(index, "step")
-    return [None if is_numbered else list(map(str, index)), list(map(str, table.columns))]
+    return [row_names(table), list(map(str, table.columns))]
 
 
 def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import DataWarning, argument
 
@@ -31,7 +32,6 @@ _NUMBERS = {*(7, 8, 9, 66, 77, 88, 97, 98, 99, 666, 777, 888), *range(997, 1000)
 _NUMBERS |= {9997, 9998, 9999}
 _GAP = 2
 _FEW_ROWS = 10
-_N_SHOWN = 3
 
 
 def without_missing(
@@ -94,13 +94,13 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
         return
     if ids:
         _tell(
-            f"item {_shown(ids)} looks like names of rows: if so, make it the index by "
+            f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
             f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
         )
     others = [item for item in items if item not in ids]
     if alone := _rows_alone(frame, others):
         _tell(
-            f"nobody else gives any answer of row {_shown(alone)}, as if it was a further header: "
+            f"nobody else gives any answer of row {some(alone, 3)}, as if it was a further header: "
             f"if so, leave it out by frame.drop(index={alone})"
         )
     marks: dict[Any, list[Any]] = {}
@@ -108,7 +108,7 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
         for mark in _marks(frame[item]):
             marks.setdefault(mark, []).append(item)
     if marks:
-        told = ", ".join(f"{mark!r} of {_shown(where)}" for mark, where in marks.items())
+        told = ", ".join(f"{mark!r} of {some(where, 3)}" for mark, where in marks.items())
         _tell(
             f"answers that may mark missing ones: {told}; if so, use "
             f"{argument('missing', list(marks))}; else they count as answers"
@@ -117,11 +117,6 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
 
 def _tell(message: str) -> None:
     warn(message, DataWarning)
-
-
-def _shown(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - _N_SHOWN:,} more" if len(names) > _N_SHOWN else ""
-    return ", ".join(map(repr, names[:_N_SHOWN])) + more
 
 
 def _rows_alone(frame: pd.DataFrame, items: Sequence[Any]) -> list[Any]:

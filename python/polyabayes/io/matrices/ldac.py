@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +14,11 @@ from polyabayes._support.files import STANDARD_INPUT, line_blocks, refuse_announ
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import POINT_ZERO, checked_lines, is_number, parse_integer_lines, shown
+from polyabayes.io.integers import COUNT, check_lines, numbers_of, shown
 from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
 
 _MAX_ID = 2**31 - 2
+_DOCUMENT = rb"\d{1,18}+(?:[ \t]++\d{1,18}+:%b)*+" % COUNT
 
 # Bytes of a block if memory is limited; its numbers take about twenty times as much.
 _STREAMED_BYTES = 2**22
@@ -34,7 +34,7 @@ def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | Non
     parts = list(_rows(path, size))
     if not parts:
         raise FileFormatError(f"{path} holds no documents")
-    rows = _Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    rows = Rows.joined(parts)
     n_columns = rows.most_words if size is None else size
     refuse_announced(path, len(rows.lengths), n_columns)
     return rows.corpus(n_columns, vocabulary)
@@ -72,12 +72,17 @@ def write_ldac(corpus: Corpus, path: Path) -> None:
             handle.write(f"{len(pairs)}{''.join(pairs)}\n".encode())
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """Rows of documents: number of distinct words, ids and counts."""
 
     lengths: NDArray[np.int64]
-    ids: NDArray[np.int32]
+    ids: NDArray[Any]
     counts: NDArray[np.int64]
+
+    @classmethod
+    def joined(cls, parts: Iterable[Rows]) -> Rows:
+        """All documents of some parts."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     @property
     def most_words(self) -> int:
@@ -91,59 +96,27 @@ class _Rows(NamedTuple):
         return Corpus(sparse.csr_matrix((self.counts, self.ids, indptr), shape), vocabulary)
 
 
-def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
-    """Documents of a file, in blocks of about `size` bytes, if given."""
+def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
+    """Documents of a file, in blocks of about `n_bytes`, if given."""
     limit = _MAX_ID + 1 if size is None else size
     for first_line, block in line_blocks(path, *n_bytes):
-        rows = _parse(block, limit)
-        if rows is None:
-            list(checked_lines(path, first_line, block, partial(_line_error, limit=limit)))
-            raise FileFormatError(f"{path} is not an LDA-C file")
-        yield rows
-
-
-def _parse(block: bytes, limit: int) -> _Rows | None:
-    """The documents of some lines, or None if one is malformed."""
-    # Some programs write integers as floats.
-    block = POINT_ZERO.sub(b"", block) if b"." in block else block
-    lines = parse_integer_lines(block)
-    if lines is None or not (lines.per_line % 2 == 1).all():
-        return None
-    first = np.cumsum(lines.per_line) - lines.per_line
-    position = np.arange(len(lines.values)) - np.repeat(first, lines.per_line)
-    is_count = (position > 0) & (position % 2 == 0)
-    is_id = position % 2 == 1
-    lengths = lines.per_line // 2
-    ids, counts = lines.values[is_id], lines.values[is_count]
-    if (
-        not np.array_equal(is_count, lines.after_colon)
-        or not np.array_equal(lines.values[first], lengths)
-        or ids.max(initial=-1) >= limit
-        or counts.min(initial=1) < 1
-        or counts.max(initial=1) > MAX_COUNT
-    ):
-        return None
-    return _Rows(lengths, ids.astype(np.int32), counts)
-
-
-def _line_error(line: str, limit: int) -> str | None:
-    head, *pairs = line.split() or [""]
-    if not head:
-        return "the line is blank; an empty document is written as 0"
-    if not is_number(head):
-        return f"{shown(head)!r} is not a number of words; a line is 'M id:count id:count ...'"
-    for pair in pairs:
-        word, colon, count = pair.partition(":")
-        count = POINT_ZERO.sub(b"", count.encode()).decode()
-        if not (colon and is_number(word) and is_number(count.removeprefix("-"))):
-            return f"{shown(pair)!r} is not an id:count pair; a line is 'M id:count id:count ...'"
-        if not 1 <= int(count) <= MAX_COUNT:
-            return f"the count of {shown(pair)!r} is not a whole number from 1 to {MAX_COUNT}"
-        if int(word) >= limit:
-            return (
-                f"word id {shown(word)} is outside of the vocabulary of {limit} words; ids are "
-                "counted from 0"
+        check_lines(path, block, _DOCUMENT, "'M id:count id:count ...' of numbers", first_line)
+        lines = block.split(b"\n")
+        lengths = np.array([line.count(b":") for line in lines])
+        blank = [number for number, line in enumerate(lines, first_line) if not line.strip()]
+        if blank:
+            told = "the line is blank; an empty document is written as 0"
+            raise FileFormatError(f"{path}, line {blank[0]}: {told}")
+        values, heads = numbers_of(block), np.cumsum(2 * lengths + 1) - 2 * lengths - 1
+        ids, counts = np.delete(values, heads).reshape(-1, 2).T
+        are_bad = values[heads] != lengths
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        are_bad[rows[(ids >= limit) | (counts < 1) | (counts > MAX_COUNT)]] = True
+        if are_bad.any():
+            row = int(np.argmax(are_bad))
+            raise FileFormatError(
+                f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not "
+                f"'M id:count id:count ...' with M pairs, ids below {limit}, the size of the "
+                f"vocabulary, and counts from 1 to {MAX_COUNT}"
             )
-    if int(head) != len(pairs):
-        return f"{head} words are announced, but {len(pairs)} follow; the line may be cut short"
-    return None
+        yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from polyabayes._support.files import content_of, line_blocks, refuse_announced
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import COUNT, POINT_ZERO, check_lines, parse_integer_lines
+from polyabayes.io.integers import COUNT, check_lines, numbers_of
+from polyabayes.io.matrices.ldac import Rows
 from polyabayes.io.vocabularies import size_of_vocabulary
 
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -22,8 +21,6 @@ _COMMENT = re.compile(rb"#[^\n]*")
 _BEFORE_WORDS = re.compile(rb"(?m)^[ \t]*[^\s:]+(?=\s|\Z)([ \t]+qid:[^\s]+)?")
 
 _DOCUMENT = rb"[^\s:]++(?:[ \t]++qid:\S++)?(?:[ \t]++\d{1,18}+:%b)*+" % COUNT
-
-_Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 def read_svmlight(
@@ -41,36 +38,35 @@ def read_svmlight(
     if zero_based not in (True, False, "auto"):
         raise InvalidArgumentError(f"zero_based must be a bool or 'auto', got {zero_based!r}")
     size = size_of_vocabulary(vocabulary, n_words)
-    parts = [_cells(path, line, block) for line, block in line_blocks(path)]
-    if not parts or not sum(len(lengths) for lengths, _, _ in parts):
+    parts = [_rows(path, line, block) for line, block in line_blocks(path)]
+    if not sum(len(part.lengths) for part in parts):
         raise FileFormatError(f"{path} cannot be read: it holds no documents")
-    lengths, words, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    rows = Rows.joined(parts)
+    words = rows.ids
     if zero_based is False and not words.all():
         raise FileFormatError(f"{path} names the word 0, but its words are counted from 1")
     first = 0 if zero_based is True or (zero_based == "auto" and not words.all()) else 1
-    largest = int(words.max(initial=0)) + 1 - first
+    largest = rows.most_words - first
     if size is not None and largest > size:
         raise FileFormatError(
             f"{path} names the word {largest - 1 + first}: the vocabulary has {size} words"
         )
     size = max(largest, 1) if size is None else size
-    refuse_announced(path, len(lengths), size)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    refuse_announced(path, len(rows.lengths), size)
     with content_of(path):
-        matrix = sparse.csr_matrix((counts, words - first, offsets), shape=(len(lengths), size))
-        return Corpus(matrix, vocabulary)
+        return rows._replace(ids=words - first).corpus(size, vocabulary)
 
 
-def _cells(path: Path, first_line: int, block: bytes) -> _Cells:
+def _rows(path: Path, first_line: int, block: bytes) -> Rows:
     """Number of words of each document, and its words and counts as they are written."""
     plain = _COMMENT.sub(b"", block)
     check_lines(
         path, plain, _DOCUMENT, "a label and pairs 'word:count' of whole numbers", first_line
     )
-    parsed = parse_integer_lines(POINT_ZERO.sub(b"", _BEFORE_WORDS.sub(b"", plain)))
-    values = np.empty(0, np.int64) if parsed is None else parsed.values
-    words, counts = values[::2], values[1::2]
-    if parsed is None or max(words.max(initial=0), counts.max(initial=0)) > MAX_COUNT:
+    pairs = _BEFORE_WORDS.sub(b"", plain)
+    values = numbers_of(pairs)
+    if values.max(initial=0) > MAX_COUNT:
         raise FileFormatError(f"{path} holds numbers above {MAX_COUNT:,}")
+    lengths = np.array([line.count(b":") for line in pairs.split(b"\n")])
     filled = [bool(line.strip()) for line in plain.split(b"\n")]
-    return parsed.per_line[filled] // 2, words, counts
+    return Rows(lengths[filled], *values.astype(np.int64).reshape(-1, 2).T)

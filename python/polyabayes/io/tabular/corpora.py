@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
-from polyabayes.data.conversion.tables import NamedColumns, Table, named_rows
+from polyabayes.data.conversion.tables import NamedColumns, Table, columns_of, named_rows
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
@@ -20,7 +21,6 @@ from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
-_TRIPLET = 3
 # Cells that a table may have, present or missing, besides one for each character.
 _MOST_CELLS = 10**6
 
@@ -44,12 +44,14 @@ def read_csv(
     if sep is None and ".tsv" in path.suffixes:
         sep = "\t"
     table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
-    is_bare = len(table.names) == _TRIPLET and all(map(is_number, table.names))
+    # Names of columns may be numbers, in order.
+    n_names, numbers = len(table.names), [x for x in table.names if is_number(x)]
+    is_bare = len(numbers) == n_names and (n_names == 3 or numbers != sorted(numbers, key=int))
     if is_bare and not {"layout", "document", "word"} & options.keys():
         raise FileFormatError(
-            f"{path}: its first line holds three numbers, not names. If lines are document, word "
-            f"and count, use {argument('columns', ['document', 'word', 'count'])}; if the "
-            f"first line names words, use {argument('layout', 'wide')}"
+            f"{path}: its first line holds numbers, not names. If it is no header, use "
+            f"{argument('columns', columns_of(n_names, 0))}; if it names words, use "
+            f"{argument('layout', 'wide')}"
         )
     return corpus_of_table(path, table, vocabulary, **options)
 
@@ -58,7 +60,7 @@ def read_parquet(path: Path, vocabulary: Words | None = None, **options: Any) ->
     """Read a Parquet file; the options are those of :func:`corpus_of_table`."""
     frame = read_parquet_frame(path)
     with content_of(path):
-        table = FrameTable(frame)
+        table = FrameTable(frame, as_frame=f"pandas.read_parquet({str(path)!r})")
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -66,10 +68,13 @@ def read_json_lines(
     path: Path, vocabulary: Words | None = None, *, encoding: str = "utf-8", **options: Any
 ) -> Corpus:
     """Read a file with a JSON object per line; options as for :func:`corpus_of_table`."""
-    rows, lines, names, n_bytes = [], [], set[str](), 0
+    rows, lines, names, n_bytes = list[Any](), list[int](), set[str](), 0
     for number, line in enumerate(read_lines(path, encoding), start=1):
         if not line.strip():
             continue
+        if not rows and line.lstrip().startswith("["):
+            call = f"polyabayes.Corpus.from_table(pandas.read_json({str(path)!r}))"
+            raise FileFormatError(f"{path} is one array, not JSON lines: {call} takes its table")
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -86,9 +91,10 @@ def read_json_lines(
                 "most of which have few of them: give a table with the columns document, word "
                 "and count"
             )
-    pandas = import_pandas()
+    pandas, as_frame = import_pandas(), f"pandas.read_json({str(path)!r}, lines=True)"
     with content_of(path):
-        table = FrameTable(pandas.DataFrame(rows, index=pandas.Index(lines, name="line")))
+        frame = pandas.DataFrame(rows, index=pandas.Index(lines, name="line"))
+        table = FrameTable(frame, as_frame=as_frame)
         table.row_names = None
     return corpus_of_table(path, table, vocabulary, **options)
 
@@ -111,16 +117,22 @@ def corpus_of_table(
     named = NamedColumns.taken_from(options)
     check_text_options(options)
     if transpose:
-        if named != NamedColumns(ids=named.ids, layout=named.layout):
+        ids = named.ids or named_rows(table.names)
+        wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
+        if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
             raise InvalidArgumentError(
                 f"{argument('transpose', True)} is for tables whose columns are documents: of the "
-                f"options that name columns it takes only {argument('ids')}, the words"
+                f"options that name columns it takes only {argument('ids')}, the words, and "
+                f"{argument('metadata')}, what else is known of them and left out"
             )
-        named = NamedColumns(ids=named.ids or named_rows(table.names), layout="wide")
+        named = wide
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:
             found = found._replace(
-                counts=found.counts.T.tocsr(), vocabulary=found.ids, ids=found.vocabulary
+                counts=found.counts.T.tocsr(),
+                vocabulary=found.ids,
+                ids=found.vocabulary,
+                metadata=None,
             )
         return Corpus._made(found)

@@ -7,28 +7,39 @@ import io
 import re
 import sys
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import BOMS_UTF16, open_binary, reading
+from polyabayes._support import checks
+from polyabayes._support.files import BOMS_UTF16, check_encoding, open_binary, reading
 from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.warnings import quiet
+from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.tables import (
     DOCUMENT_NAMES,
     Kind,
     Table,
+    columns_of,
     kind_of_strings,
     number_of,
 )
-from polyabayes.data.counts import MAX_COUNT, CountMatrix, checked_labels
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
+from polyabayes.data.counts import CountMatrix, checked_labels
+from polyabayes.exceptions import (
+    DataWarning,
+    FileFormatError,
+    InvalidArgumentError,
+    PolyabayesError,
+    argument,
+)
 from polyabayes.io.integers import count_mistake, is_number, whole_count
 
 if TYPE_CHECKING:
@@ -37,24 +48,20 @@ if TYPE_CHECKING:
 # A line, or the first of several where a quoted field holds newlines, and its fields.
 Record: TypeAlias = "tuple[int, list[str]]"
 
+LINES_LOOKED_AT = 20
 # Characters of a line.
 _LONGEST_LINE = 1 << 26
-# Fields per read, so that numbers stay in the cache.
-_BLOCK_FIELDS = 1 << 17
-# Fewer lists than trigger Python's garbage collector.
+# Rows of counts that are dense at once.
 _BLOCK_ROWS = 512
-# Narrower tables are kept as columns of text.
-_LEAST_WIDTH = 4
 _LONGEST_FIELD = 1 << 30
 _MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = "0123456789+-.eE\r\n"
-# Numbers in canonical form; longer ones cannot be counts.
-_WHOLE = re.compile(r"(?:(?:0|[1-9][0-9]{0,9}),)*(?:0|[1-9][0-9]{0,9})")
-_POINT_ZERO = re.compile(r"\.0+(?=,|$)")
+_COMMAS = re.compile(r"[0-9]{1,3}((?:,[0-9]{3})+)|[0-9]+,[0-9]+")
+_NO_COUNT = "no count; write 0 where there is none"
+_MISSING = ("", "NA", "NaN", "nan", "NULL")
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
 
 
 @dataclass(frozen=True)
@@ -86,89 +93,82 @@ class Dialect:
                 )
         if self.sep == self.quotechar:
             raise InvalidArgumentError(f"sep and quotechar must differ, both are {self.sep!r}")
-        if isinstance(self.skiprows, bool) or not (
-            isinstance(self.skiprows, int) and 0 <= self.skiprows <= sys.maxsize
-        ):
-            raise InvalidArgumentError(
-                f"{argument('skiprows')} must be a number of lines, got {self.skiprows!r}"
-            )
-        try:
-            "".encode(self.encoding)
-        except (LookupError, ValueError, TypeError) as error:
-            raise InvalidArgumentError(
-                f"encoding={self.encoding!r} is not one of text: {error}"
-            ) from error
-
-
-class _Block(NamedTuple):
-    """Rows as columns of text, or as a first column of text and a matrix of counts."""
-
-    lines: array[int]
-    columns: list[list[str]]
-    counts: CountMatrix | None
+        checks.whole_number("skiprows", self.skiprows, least=0, most=sys.maxsize)
+        check_encoding(self.encoding)
 
 
 class DelimitedTable(Table):
-    """The table of a file; rows of plain counts take little memory."""
+    """The table of a file: of each field the number of its text, since most texts recur."""
 
-    def __init__(self, path: Path, dialect: Dialect) -> None:
-        self.path = path
-        self._blocks: list[_Block] = []
-        self._known: dict[str, str] = {}
-        self._kinds: dict[str, Kind] = {}
-        self._read(dialect)
-        self.n_rows = sum(len(block.lines) for block in self._blocks)
-        self._starts = np.cumsum([0, *(len(block.lines) for block in self._blocks)])
+    def __init__(self, path: Path, dialect: Dialect, most: int | None = None) -> None:
+        self.path, self._dialect, self._separators = path, dialect, list[str]()
+        first = islice(records_of(path, dialect, self._separators), most)
+        self.names, records = self._header(first, dialect)
+        known = defaultdict[str, int](count().__next__)
+        self.lines, codes, n_names = array("q"), array("i"), len(self.names)
+        for line, fields in records:
+            if len(fields) != n_names:
+                more = "more" if len(fields) > n_names else "less"
+                reason = f"{len(fields)} fields, {more} than the {n_names} of the header"
+                raise _refused(path, line, reason)
+            self.lines.append(line)
+            codes.extend(map(known.__getitem__, fields))
+        self.n_rows = len(self.lines)
+        self._codes = np.array(codes, np.int32).reshape(self.n_rows, n_names)
+        self._texts = np.array([*known, None], dtype=object)
         self._column = {name: column for column, name in enumerate(self.names)}
+
+    @property
+    def as_frame(self) -> str:  # type: ignore[override]
+        """Code of a data frame with the content of the file."""
+        given, sep = self._dialect, self._separators[0]
+        options = {
+            "sep": sep if sep != "," else None,
+            "skiprows": given.skiprows or None,
+            "encoding": given.encoding if given.encoding != "utf-8" else None,
+            "names": given.columns,
+        }
+        told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
+        return f"pandas.read_csv({str(self.path)!r}{''.join(told)})"
 
     def kind(self, name: str) -> Kind:
         """Kind of the non-empty fields of a column."""
-        if name not in self._kinds:
-            column, held = self._column[name], list[str]()
-            for block in self._blocks:
-                if block.counts is None or not column:
-                    held += filter(None, block.columns[column])
-            self._kinds[name] = kind_of_strings(held)
-        return self._kinds[name]
+        texts = self._texts[np.unique(self._codes[:, self._column[name]])]
+        return kind_of_strings([text for text in texts if text])
 
     def values(self, name: str) -> list[Any]:
         """The fields of a column as text; None if empty."""
-        column, values = self._column[name], list[Any]()
-        for block in self._blocks:
-            if block.counts is None or not column:
-                values += [text or None for text in block.columns[column]]
-            else:
-                values += map(str, block.counts[:, column - 1].toarray().ravel().tolist())
-        return values
+        return [text or None for text in self._texts[self._codes[:, self._column[name]]]]
 
     def counts(self, names: Sequence[str]) -> CountMatrix:
         """Columns of counts; an error names the line and the column."""
-        columns = np.array([self._column[name] for name in names])
-        parts = []
-        for block in self._blocks:
-            if block.counts is None:
-                fields = [self._counts_of(block, int(column)) for column in columns]
-                parts.append(sparse.csr_matrix(np.array(fields, dtype=np.int64).T))
-                continue
-            table: Any = block.counts[:, columns[columns > 0] - 1]
-            if 0 in columns:
-                # The first column of the file is also the first of the requested columns.
-                first = np.array([self._counts_of(block, 0)], dtype=np.int64).T
-                table = sparse.hstack([sparse.csr_matrix(first), table])
-            parts.append(table)
+        codes = self._codes[:, [self._column[name] for name in names]]
+        are_used, count_of = (np.zeros(len(self._texts), kind) for kind in (bool, np.int64))
+        are_used[codes] = True
+        for code in np.flatnonzero(are_used):
+            text = self._texts[code].strip()
+            if mistake := count_mistake(text) if text else _NO_COUNT:
+                row, column = np.argwhere(codes == code)[0]
+                mistake += self._remedy(text)
+                reason = f"column {names[column]!r}: {mistake}"
+                raise _refused(self.path, self.lines[row], reason)
+            count_of[code] = whole_count(text)
+        starts = range(0, self.n_rows, _BLOCK_ROWS)
+        parts = [sparse.csr_matrix(count_of[codes[k : k + _BLOCK_ROWS]]) for k in starts]
         counts: CountMatrix = sparse.vstack(parts, format="csr")
         return counts
 
-    def _counts_of(self, block: _Block, column: int) -> list[int]:
-        fields = block.columns[column]
-        # Equal fields are checked once.
-        mistakes = {field: _mistake_of(field.strip()) for field in set(fields)}
-        if any(mistakes.values()):
-            row = next(row for row, field in enumerate(fields) if mistakes[field])
-            reason = f"column {self.names[column]!r}: {mistakes[fields[row]]}"
-            raise _refused(self.path, block.lines[row], reason)
-        counts = {field: whole_count(field.strip()) for field in mistakes}
-        return [counts[field] for field in fields]
+    def _remedy(self, text: str) -> str:
+        """What reads a table with this text in the place of a count."""
+        if commas := _COMMAS.fullmatch(text):
+            kind = "decimal" if commas[1] is None else "thousands"
+            call = f"{self.as_frame[:-1]}, {kind}=',')"
+            return f"; with commas of {kind}, polyabayes.Corpus.from_table({call})"
+        if text in _MISSING:
+            call = f"{self.as_frame}.fillna(0)"
+            return f"; where nothing was counted, polyabayes.Corpus.from_table({call})"
+        are_weights = (number_of(text.removesuffix("%")) or 0) % 1 or text.endswith("%")
+        return "; weights and shares have no likelihood: bring the counts" if are_weights else ""
 
     def numbers(self, name: str) -> Any:
         """A column of numbers: integers if all are written as such, else floats."""
@@ -182,14 +182,9 @@ class DelimitedTable(Table):
                 )
         return _array_of(texts)
 
-    def line(self, row: int) -> int:
-        """The number of the line where a row begins."""
-        block = int(np.searchsorted(self._starts, row, side="right")) - 1
-        return self._blocks[block].lines[row - int(self._starts[block])]
-
     def place(self, row: int) -> str:
         """The line where a row begins."""
-        return f"line {self.line(row)}"
+        return f"line {self.lines[row]}"
 
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
         """Columns as a DataFrame: numbers if all present values are, else text."""
@@ -198,79 +193,67 @@ class DelimitedTable(Table):
         frame: pd.DataFrame = import_pandas().DataFrame(columns | numbers)
         return frame
 
-    def _read(self, dialect: Dialect) -> None:
-        records = records_of(self.path, dialect)
-        self._header_line, self.names = next(records, (0, []))
-        if not self.names:
+    def _header(
+        self, records: Iterator[Record], dialect: Dialect
+    ) -> tuple[list[str], Iterator[Record]]:
+        """Names of the columns, and the other records."""
+        line, names = next(records, (0, []))
+        if not names:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
         if dialect.columns is not None:
-            records = chain([(self._header_line, self.names)], records)
-            self.names = list(checked_labels(dialect.columns, "columns"))
-        twice = [name for name, n in Counter(self.names).items() if n > 1]
-        if twice:
-            raise _refused(
-                self.path, self._header_line, f"two columns are called {twice[0]!r}; rename one"
-            )
-        first = next(records, None)
-        if first is None:
-            return
-        is_longer = len(first[1]) == len(self.names) + 1
-        if len(self.names) == 1 < len(first[1]) and " " in self.names[0].strip():
-            raise _refused(
-                self.path,
-                self._header_line,
-                f"{self.names[0]!r:.60} is no header of {len(first[1])} columns: skip lines before "
-                f"the header by {argument('skiprows', self._header_line)}",
-            )
-        if is_longer and dialect.columns is None and self.names[0].lower() not in DOCUMENT_NAMES:
+            records = chain([(line, names)], records)
+            names = list(checked_labels(dialect.columns, "columns"))
+        skipped = dialect.skiprows + line
+        if twice := [name for name, n in Counter(names).items() if n > 1]:
+            told = f"two columns are called {twice[0]!r}; rename one, as pandas does: polyabayes."
+            told += f"Corpus.from_table({self.as_frame})"
+            if all(map(is_number, names)):
+                told = f"no header: name its {argument('columns', columns_of(len(names), 0))}"
+            if twice == [""]:
+                told = f"no header: skip it by {argument('skiprows', skipped)}"
+            raise _refused(self.path, line, told)
+        first = list(islice(records, 1))
+        n_fields = len(first[0][1]) if first else 0
+        if len(names) == 1 < n_fields and " " in names[0].strip():
+            again = DelimitedTable(self.path, replace(dialect, skiprows=skipped), LINES_LOOKED_AT)
+            told = f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
+            told += f"{argument('skiprows', skipped)}{next_refusal(again)}"
+            raise _refused(self.path, line, told)
+        if len(names) == n_fields == 1:
+            # Such a table would be read as one column of texts.
+            fields = first[0][1][0].split()
+            if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
+                raise FileFormatError(
+                    f"{self.path} looks like a table of {len(fields)} columns with blanks between "
+                    f"them: read it by {argument('sep', ' ')}"
+                )
+        if (
+            n_fields == len(names) + 1
+            and dialect.columns is None
+            and (names[0].lower() not in DOCUMENT_NAMES)
+        ):
             # R does not name the column of the row names.
-            self.names.insert(0, "")
-        if len(self.names) == len(first[1]) == 1:
-            self._refuse_blanks(first[1][0])
-        records = chain([first], records)
-        n_rows = max(1, min(_BLOCK_ROWS, _BLOCK_FIELDS // len(self.names)))
-        while rows := list(islice(records, n_rows)):
-            self._add(rows)
-
-    def _refuse_blanks(self, first: str) -> None:
-        """Refuse a table separated by blanks, which would be read as one column of texts."""
-        fields = first.split()
-        if len(fields) == len(self.names[0].split()) > 1 and all(map(is_number, fields[1:])):
-            raise FileFormatError(
-                f"{self.path} looks like a table of {len(fields)} columns with blanks between "
-                f"them: read it by {argument('sep', ' ')}"
-            )
-
-    def _add(self, rows: list[Record]) -> None:
-        """Add rows to the blocks: as numbers if possible, else as columns of text."""
-        n_fields = len(self.names)
-        for line, fields in rows:
-            if len(fields) != n_fields:
-                more = "more" if len(fields) > n_fields else "less"
-                reason = f"{len(fields)} fields, {more} than the {n_fields} of the header"
-                raise _refused(self.path, line, reason)
-        lines = array("q", [line for line, _ in rows])
-        if n_fields >= _LEAST_WIDTH:
-            text = ",".join([",".join(fields[1:]) for _, fields in rows])
-            text = _POINT_ZERO.sub("", text) if "." in text else text
-            if _WHOLE.fullmatch(text):
-                table = np.fromstring(text, dtype=np.int64, sep=",")
-                if len(table) == len(rows) * (n_fields - 1) and table.max() <= MAX_COUNT:
-                    counts = sparse.csr_matrix(table.reshape(len(rows), -1))
-                    first = [fields[0] for _, fields in rows]
-                    self._blocks.append(_Block(lines, [first], counts))
-                    return
-        if not self._blocks or self._blocks[-1].counts is not None:
-            self._blocks.append(_Block(array("q"), [[] for _ in self.names], None))
-        self._blocks[-1].lines.extend(lines)
-        fields_of = zip(*(fields for _, fields in rows), strict=True)
-        for column, texts in zip(self._blocks[-1].columns, fields_of, strict=True):
-            # Equal fields are one object.
-            column += [self._known.setdefault(text, text) for text in texts]
+            names.insert(0, "")
+        return names, chain(first, records)
 
 
-def records_of(path: Path, dialect: Dialect) -> Iterator[Record]:
-    """The records of a file, without blank lines; the one reader of delimited text."""
+def next_refusal(table: Table) -> str:
+    """What stands in the way of counts of a table, to end a message; empty if nothing."""
+    try:
+        with quiet(DataWarning):
+            source_of_table(table)
+    except PolyabayesError as error:
+        return f"; then {error.args[0]}"
+    return ""
+
+
+def records_of(
+    path: Path, dialect: Dialect, separators: list[str] | None = None
+) -> Iterator[Record]:
+    """The records of a file, without blank lines; the one reader of delimited text.
+
+    The separator is added to `separators`.
+    """
     lines, sep, header = _lines(path, dialect.encoding), dialect.sep, ""
     n_skipped = sum(1 for _ in islice(lines, dialect.skiprows)) - 1
     for header in lines:
@@ -283,6 +266,8 @@ def records_of(path: Path, dialect: Dialect) -> Iterator[Record]:
     sep = sep or separator_of(header, dialect.quotechar) or ","
     if sep not in header and dialect.columns is not None:
         sep = " "
+    if separators is not None:
+        separators.append(sep)
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     reader = csv.reader(
@@ -296,7 +281,7 @@ def records_of(path: Path, dialect: Dialect) -> Iterator[Record]:
     try:
         for fields in reader:
             if len(fields) > 1 or (fields and fields[0].strip()):
-                yield line, _without(fields, dialect.missing) if dialect.missing else fields
+                yield line, ["" if text in dialect.missing else text for text in fields]
             line = n_skipped + reader.line_num + 1
     except csv.Error as error:
         unended = "unexpected end" in str(error)
@@ -323,27 +308,16 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
             raise _refused(path, number, told) from error
 
 
-def _without(fields: list[str], missing: Collection[str]) -> list[str]:
-    return ["" if field in missing else field for field in fields]
-
-
 def _refused(path: Path, line: int, reason: str) -> FileFormatError:
     return FileFormatError(f"{path}, line {line}: {reason}")
 
 
 def _array_of(texts: list[str | None]) -> NDArray[Any]:
     """Numbers of texts: integers if all are written as such, else floats, NaN if missing."""
-    if all(text is not None and _INTEGER.fullmatch(text) for text in texts):
-        whole = [int(text or 0) for text in texts]
-        for kind in (np.int64, np.uint64):
-            limits = np.iinfo(kind)
-            if limits.min <= min(whole, default=0) and max(whole, default=0) <= limits.max:
-                return np.array(whole, dtype=kind)
+    for kind in (np.int64, np.uint64):
+        with suppress(ValueError, TypeError, OverflowError):
+            return np.array([int(text) for text in texts], dtype=kind)  # type: ignore[arg-type]
     return np.array([np.nan if text is None else number_of(text) for text in texts], dtype=float)
-
-
-def _mistake_of(text: str) -> str | None:
-    return count_mistake(text) if text else "no count; write 0 where there is none"
 
 
 def separator_of(line: str, quotechar: str = '"') -> str | None:

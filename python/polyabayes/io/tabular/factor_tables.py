@@ -42,7 +42,7 @@ def read_factor_csv(
         wanted = [*(axes or table.names), *filter(None, [counts])]
         # CountTensor refuses missing columns, with a list of all columns.
         names = dict.fromkeys(wanted if set(wanted) <= set(table.names) else table.names)
-        lines = pandas.Index([table.line(row) for row in range(table.n_rows)], name="line")
+        lines = pandas.Index(table.lines, name="line")
         # Labels stay text, since guessing types would change "01" and large counts.
         factors = {
             name: table.numbers(name) if name == counts else _levels(table.values(name))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support.files import content_of, open_binary, reading
+from polyabayes._support.optional import import_optional
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
@@ -18,12 +19,13 @@ from polyabayes.data.conversion.tables import NamedColumns, label_order, roles_o
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.selection import number_of_documents
-from polyabayes.exceptions import FileFormatError, MissingDependencyError
+from polyabayes.exceptions import FileFormatError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+_WHY = "reading Parquet files needs pyarrow"
 # Rows that are read at once.
 _BATCH_ROWS = 1 << 16
 
@@ -31,11 +33,9 @@ _BATCH_ROWS = 1 << 16
 def read_parquet_frame(path: Path) -> pd.DataFrame:
     """The table of a Parquet file."""
     pandas = import_pandas()
+    import_optional("pyarrow", _WHY, "frames")
     with open_binary(path) as stream, reading(path):
-        try:
-            frame: pd.DataFrame = pandas.read_parquet(stream)
-        except ImportError as error:
-            raise _missing(error) from error
+        frame: pd.DataFrame = pandas.read_parquet(stream)
         if not frame.columns.is_unique:
             twice = frame.columns[frame.columns.duplicated()][0]
             raise FileFormatError(f"{path} has two columns that are called {twice!r}; rename one")
@@ -84,10 +84,7 @@ def parquet_blocks(
 
 def _batches(path: Path, named: NamedColumns) -> Iterator[pd.DataFrame]:
     """Blocks of rows; those of a document of a long table stay together."""
-    try:
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise _missing(error) from error
+    pq: Any = import_optional("pyarrow.parquet", _WHY, "frames")
     pandas, left, document, start = import_pandas(), None, None, 0
     with reading(path):
         batches = pq.ParquetFile(path).iter_batches(_BATCH_ROWS)
@@ -108,9 +105,3 @@ def _batches(path: Path, named: NamedColumns) -> Iterator[pd.DataFrame]:
             yield frame
     if left is not None:
         yield left
-
-
-def _missing(error: ImportError) -> MissingDependencyError:
-    return MissingDependencyError(
-        f"reading Parquet files needs pyarrow ({error}): pip install 'polyabayes[frames]'"
-    )

@@ -28,7 +28,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.cells import MAX_TOTAL, checked_sizes
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import COUNT, PLACE, POINT_ZERO, check_lines
+from polyabayes.io.integers import COUNT, PLACE, check_lines, numbers_of
 
 Shape = tuple[int, ...]
 
@@ -113,8 +113,7 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
         if n_axes is not None:
             what = f"the coordinates of a cell on {n_axes} axes and its count"
             check_lines(path, cells, rb"[ \t]++".join([PLACE] * n_axes + [COUNT]), what, first_line)
-            text = (POINT_ZERO.sub(b"", cells) if b"." in cells else cells).decode()
-            table = np.fromstring(text, np.uint64, sep=" ").reshape(-1, n_axes + 1)
+            table = numbers_of(cells).reshape(-1, n_axes + 1)
             outside = np.argwhere(table[:, :-1] > np.array(shape or MAX_TOTAL, np.uint64))
             if len(outside):
                 row, axis = outside[0]
@@ -148,26 +147,18 @@ def _read_modes(path: Path) -> tuple[list[str], Shape, list[list[str] | None]] |
     if not isinstance(modes, list) or not modes:
         raise FileFormatError(f'{path} must hold {{"modes": [...]}}, an entry for each axis')
     for number, mode in enumerate(modes, start=1):
-        mistake = _mistake_of_mode(mode)
-        if mistake:
-            raise FileFormatError(f"{path}, mode {number}: {mistake}")
+        found = mode if isinstance(mode, dict) else {}
+        name, size, labels = (found.get(part) for part in ("name", "size", "labels"))
+        are_texts = isinstance(labels, list) and all(isinstance(x, str) for x in labels)
+        if not (
+            isinstance(name, str)
+            and (isinstance(size, int) and not isinstance(size, bool) and size > 0)
+            and (labels is None or (are_texts and len(labels) == size))
+        ):
+            told = "a mode is {name: text, size: 1 or more, labels: as many texts, or none}"
+            raise FileFormatError(f"{path}, mode {number}: {told}, not {mode!r:.100}")
     names, sizes = ([mode[part] for mode in modes] for part in ("name", "size"))
     return names, tuple(sizes), [mode.get("labels") for mode in modes]
-
-
-def _mistake_of_mode(mode: Any) -> str | None:
-    if not isinstance(mode, dict) or not isinstance(mode.get("name"), str):
-        return "it has no name; a mode is {name, size, labels}"
-    name, size, labels = mode["name"], mode.get("size"), mode.get("labels")
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        return f"the size of {name!r} is {size!r}, not a whole number of at least 1"
-    if labels is None:
-        return None
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        return f"the labels of {name!r} are not a list of text"
-    if len(labels) != size:
-        return f"{name!r} has size {size}, but {len(labels)} labels"
-    return None
 
 
 def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,8 +21,9 @@ from polyabayes.allocation import Evidence
 from polyabayes.allocation.options import Run
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.latent_classes.answers import Answers, like_answers, read_answers, refuse_fractions
+from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers, read_answers
 from polyabayes.latent_classes.choice import ClassChoice, checked_ln_prior, checked_sizes, choice_of
+from polyabayes.latent_classes.membership import chain_draws, warn_of_chains
 from polyabayes.latent_classes.saved import (
     SavedClasses,
     answer_frames,
@@ -146,6 +148,9 @@ class LatentTransitionAnalysis(SavedClasses):
         Prior of the number of classes; by default P(K) ∝ 2^-K.
     max_classes : int, default=6
         Largest number of classes to try if `n_classes` is not given.
+    formula : str, optional
+        Covariates of the first class, such as ``"~ age + party"``: columns of `X`, or of the
+        `covariates` of :meth:`fit`. Needs formulaic.
     {seed}
     {n_jobs}
     progress : bool, default=False
@@ -166,7 +171,11 @@ class LatentTransitionAnalysis(SavedClasses):
     choice_ : ClassChoice
         Every number of classes that was tried.
     log_evidence_ : float
-        ln of the probability of the rows with all parameters integrated out, in nats.
+        ln of the probability of the rows with all parameters integrated out, in nats; NaN with
+        covariates or sampling weights.
+    coefficients_ : ndarray of shape (n_classes, n_columns)
+        If the first class depends on covariates: log odds ratios against class 0, per unit of each
+        column; means over ``coefficient_draws_``. ``covariate_names_`` has the columns.
 
     References
     ----------
@@ -194,6 +203,7 @@ class LatentTransitionAnalysis(SavedClasses):
         is_stationary: bool = False,
         size_prior: SizePrior | None = None,
         max_classes: int = 6,
+        formula: str | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
@@ -203,6 +213,7 @@ class LatentTransitionAnalysis(SavedClasses):
         self.is_stationary = is_stationary
         self.size_prior = size_prior
         self.max_classes = max_classes
+        self.formula = formula
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -214,6 +225,7 @@ class LatentTransitionAnalysis(SavedClasses):
         *,
         waves: Sequence[Sequence[str]],
         weights: Any = None,
+        covariates: Any = None,
         missing: Sequence[Any] = (),
     ) -> Self:
         """Find the classes and how rows move between them.
@@ -225,9 +237,13 @@ class LatentTransitionAnalysis(SavedClasses):
         {y}
         waves : sequence of sequences of str
             Columns of the items of each wave, in order of time: in each wave the same items in the
-            same order.
+            same order. Waves that a row lacks are missing; so are the last ones of shorter
+            sequences.
         weights : array of shape (n_rows,) or str, optional
             Number of respondents that each row stands for, or the column with these numbers.
+            Weights with fractions are sampling weights, as for :meth:`LatentClassAnalysis.fit`.
+        covariates : DataFrame, mapping or matrix, optional
+            Covariates of the first class; with `formula`, the columns that it names.
         missing : sequence, optional
             Values that are missing answers, such as ``[9, "No answer"]``.
 
@@ -257,11 +273,16 @@ class LatentTransitionAnalysis(SavedClasses):
             raise InvalidTypeError(f"X must be a data frame, got {type(X).__name__}")
         flat = [column for wave in columns for column in wave]
         answers = read_answers(X, flat, weights, missing=missing)
-        refuse_fractions(answers, "the waves of respondents are counted")
+        self._sampling = "" if weights is None else RowWeights.of(answers, weights).sentence(self)
         self._columns, self._missing = columns, tuple(missing)
         self._labels = self._labels_of(answers)
-        levels = self._levels(answers.one_each())
-        rows = self._waves(levels)
+        self._design, answers = self._with_design(answers, X, covariates)
+        if is_sampled := answers.has_fractions:
+            counted = answers.take(answers.weights > 0).scaled()
+            whole = counted.systematic().one_each()
+        else:
+            counted = whole = answers.one_each()
+        rows = self._waves(self._levels(whole))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, len(rows.shown[0]))
         prior = Geometric(0.5) if self.size_prior is None else self.size_prior
         run = Run.of(self.random_state, self.n_jobs, self.progress)
@@ -273,7 +294,19 @@ class LatentTransitionAnalysis(SavedClasses):
         compared.warn(compared.uncertain(), with_remedy=False)
         best = compared.best((self.choice_.best,))
         self.log_evidence_ = compared.averaged(best[0]).value
-        self._set(aligned(compared.draws[best], rows))
+        chains = aligned(compared.draws[best], rows)
+        if self._design is not None or is_sampled:
+            self.log_evidence_ = np.nan
+            rows = self._waves(self._levels(counted), counted.covariates)
+            rows = replace(rows, row_weights=counted.weights if is_sampled else None)
+            found, numbers = chain_draws(chains, rows, _PRIOR, run)
+            chains = aligned(Chains.joined([drawn for _, drawn in found]), rows)
+            what, values = "class weights", chains.weights
+            if chains.coefficients is not None:
+                what = "coefficients of the covariates"
+                values = chains.coefficients - chains.coefficients[:, :1]
+            warn_of_chains(what, values, numbers)
+        self._set(chains)
         return self
 
     @property
@@ -352,13 +385,16 @@ class LatentTransitionAnalysis(SavedClasses):
         ends = [tables.quantile(0.5 + side) for side in (-half, half)]
         return profile_table(self._items(), self._labels, [tables.mean(), *ends])
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, *, covariates: Any = None) -> Floats:
         """Class probabilities of rows in every wave, given their answers in all waves.
 
         Parameters
         ----------
         X : DataFrame or table of polars or pyarrow
             Rows with the columns of the fit; answers may be missing, even all of a wave.
+        covariates : DataFrame, mapping or matrix, optional
+            Covariates of these rows, if the first class depends on some; by default, columns of
+            `X`.
 
         Returns
         -------
@@ -381,15 +417,15 @@ class LatentTransitionAnalysis(SavedClasses):
         repeats = n_waves if self.is_invariant else 1
         answers = like_answers(X, names, self._labels * repeats, None, self._missing)
         levels = answers.levels.reshape(len(answers.levels), n_waves, -1)
-        rows = self._waves(levels)
+        rows = self._waves(levels, self._covariates_of(X, covariates, len(levels)))
         return chains.smoothed(rows)[rows.rows]
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: Any, *, covariates: Any = None) -> NDArray[np.intp]:
         """The most probable class of each row in every wave.
 
         Parameters
         ----------
-        X
+        X, covariates
             As for :meth:`predict_proba`.
 
         Returns
@@ -407,7 +443,7 @@ class LatentTransitionAnalysis(SavedClasses):
         >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).predict(frame).shape
         (36, 2)
         """
-        found: NDArray[np.intp] = self.predict_proba(X).argmax(axis=2)
+        found: NDArray[np.intp] = self.predict_proba(X, covariates=covariates).argmax(axis=2)
         return found
 
     def _set(self, chains: Chains) -> None:
@@ -416,18 +452,27 @@ class LatentTransitionAnalysis(SavedClasses):
         self.feature_names_in_ = np.array([c for wave in self._columns for c in wave], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
 
-    def _waves(self, levels: Levels) -> Waves:
+    @property
+    def _coefficients(self) -> Floats | None:
+        return self._chains.coefficients
+
+    def _waves(self, levels: Levels, covariates: Floats | None = None) -> Waves:
         """Rows in waves, with the table of each wave and item."""
         n_waves, n_items = levels.shape[1:]
         slots = np.tile(np.arange(n_items), (n_waves, 1))
         if not self.is_invariant:
             slots += n_items * np.arange(n_waves)[:, None]
-        return Waves.of(levels, slots, tuple(map(len, self._labels)), bool(self.is_stationary))
+        n_levels = tuple(map(len, self._labels))
+        return Waves.of(levels, slots, n_levels, bool(self.is_stationary), covariates)
 
     def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        chains, scalars = self._fitted(), {"waves": self._columns}
-        own = {"transitions": chains.transitions, "alphas": chains.alphas}
-        return scalars | {"log_evidence_": self.log_evidence_}, own | arrays_of(chains.tables())
+        chains, scalars = self._fitted(), dict[str, Any](log_evidence_=self.log_evidence_)
+        scalars |= {"waves": self._columns}
+        own = {"transitions": chains.transitions} | arrays_of(chains.tables())
+        if self._design is not None and chains.coefficients is not None:
+            scalars |= {"design": self._design._asdict()}
+            own |= {"coefficients": chains.coefficients}
+        return scalars, own
 
     @classmethod
     def _of_store(cls, content: StoredModel) -> LatentTransitionAnalysis:
@@ -436,14 +481,16 @@ class LatentTransitionAnalysis(SavedClasses):
         model._restore(scalars)
         model._columns = _checked_waves(scalars["waves"])
         model.log_evidence_ = float(scalars["log_evidence_"])
-        content.refuse_others(["transitions", "alphas", *names_of_tables(len(model._items()))])
+        known = ["transitions", *["coefficients"][: "design" in scalars]]
+        content.refuse_others([*known, *names_of_tables(len(model._items()))])
         tables, moves = stored_tables(content), arrays["transitions"]
         n_steps = 1 if model.is_stationary else len(model._columns) - 1
         if moves.shape[1] != n_steps or not np.allclose(moves.sum(axis=3), 1.0):
             raise ValueError("transitions are not of the waves, or do not sum to 1")
         if len(tables.items) != len(model._items()):
             raise ValueError("tables are not those of the items")
-        model._set(Chains(tables.weights, moves, tables.items, arrays["alphas"]))
+        coefficients = model._restored_coefficients(content)
+        model._set(Chains(tables.weights, moves, tables.items, coefficients))
         return model
 
     def _fitted(self) -> Chains:
@@ -497,8 +544,9 @@ class LatentTransitionAnalysis(SavedClasses):
         return (
             f"We used latent transition analysis of {len(self._columns)} waves of "
             f"{len(self._columns[0])} items, with {answers} answers of a class in each wave and "
-            f"Dirichlet priors, missing answers summed out. {self.choice_._methods_text()} "
-            f"Probabilities to stay in a class are {told}, with 95 % intervals."
+            f"Dirichlet priors, missing answers summed out.{self._sampling}"
+            f"{self._covariates_text()} {self.choice_._methods_text()} Probabilities to stay in a "
+            f"class are {told}, with 95 % intervals."
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from scipy import optimize, special
 
 from polyabayes._support.random import dirichlet
 from polyabayes.allocation.inference.draws import ln_table
-from polyabayes.latent_classes.tables import ClassTables, Floats
+from polyabayes.latent_classes.tables import ClassTables, Floats, profiles
 
 # Share of effective particles at which they are resampled, and Gibbs sweeps of each afterwards.
 _LEAST_SHARE, _SWEEPS = 0.5, 2
@@ -36,16 +36,32 @@ class Waves:
     # Levels of each table.
     n_levels: tuple[int, ...]
     is_stationary: bool
+    # What the first class of a pattern depends on, shape (n_patterns, n_columns).
+    covariates: Floats | None = None
+    # Weight of each row, if they differ.
+    row_weights: Floats | None = None
 
     @classmethod
     def of(
-        cls, levels: Levels, slots: Levels, n_levels: tuple[int, ...], is_stationary: bool
+        cls,
+        levels: Levels,
+        slots: Levels,
+        n_levels: tuple[int, ...],
+        is_stationary: bool,
+        covariates: Floats | None = None,
     ) -> Waves:
         """Waves of answers, shape (n_rows, n_waves, n_items); -1 is missing.
 
-        `slots` has the table of each wave and item.
+        `slots` has the table of each wave and item. Covariates are of the rows.
         """
-        patterns, rows = np.unique(levels, axis=0, return_inverse=True)
+        columns = levels.reshape(len(levels), -1)
+        n_answers = columns.shape[1]
+        if covariates is not None:
+            columns = np.column_stack([columns, covariates])
+        patterns, rows = np.unique(columns, axis=0, return_inverse=True)
+        if covariates is not None:
+            covariates = np.ascontiguousarray(patterns[:, n_answers:])
+        patterns = patterns[:, :n_answers].astype(np.int64).reshape(-1, *levels.shape[1:])
         starts = np.cumsum((0, *n_levels[:-1]))
         shown = [np.zeros((len(patterns), sum(n_levels))) for _ in slots]
         for wave, own in enumerate(slots):
@@ -53,7 +69,7 @@ class Waves:
                 answers = patterns[:, wave, item]
                 known = np.flatnonzero(answers >= 0)
                 shown[wave][known, starts[slot] + answers[known]] = 1.0
-        return cls(shown, rows.ravel(), n_levels, is_stationary)
+        return cls(shown, rows.ravel(), n_levels, is_stationary, covariates)
 
     @property
     def n_waves(self) -> int:
@@ -66,11 +82,14 @@ class Waves:
 
 
 class ChainPrior(NamedTuple):
-    """Dirichlet parameters: of first classes, of transitions, and possible ones of all items."""
+    """Dirichlet parameters: of first classes, of transitions, and possible ones of the tables."""
 
     weights: float
     transitions: float
-    items: tuple[float, ...]
+    # One number for all tables, or one each.
+    items: Sequence[float | Sequence[float]]
+    # Whether each table has a profile for each class, or one for all; all have by default.
+    tells: Sequence[bool] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +101,8 @@ class Chains:
     transitions: Floats
     # Shape (n_draws, n_levels, n_classes) for each table.
     items: tuple[Floats, ...]
-    # Dirichlet parameter of the items.
-    alphas: Floats
+    # λ of p(first class k | x) ∝ exp(x·λ_k): (n_draws, n_classes, n_columns).
+    coefficients: Floats | None = None
 
     @classmethod
     def of_prior(
@@ -96,10 +115,11 @@ class Chains:
     ) -> Chains:
         """Independent draws from the prior."""
         n_steps = 1 if waves.is_stationary else waves.n_waves - 1
-        counts = _Counts(
+        counts = Counts(
             np.zeros((n_draws, n_classes)),
             np.zeros((n_draws, n_steps, n_classes, n_classes)),
             [np.zeros((n_draws, n, n_classes)) for n in waves.n_levels],
+            np.zeros((n_draws, 0), dtype=np.intp),
         )
         return counts.drawn(prior, generator)
 
@@ -109,11 +129,16 @@ class Chains:
 
     def take(self, draws: NDArray[np.intp]) -> Chains:
         """Some of the draws."""
+        return self.each(lambda table: table[draws])
+
+    def each(self, function: Callable[..., Floats], *others: Chains) -> Chains:
+        """Draws that a function makes of each table."""
+        parts = (self, *others)
         return Chains(
-            self.weights[draws],
-            self.transitions[draws],
-            tuple(table[draws] for table in self.items),
-            self.alphas[draws],
+            function(*(part.weights for part in parts)),
+            function(*(part.transitions for part in parts)),
+            tuple(function(*tables) for tables in zip(*(p.items for p in parts), strict=True)),
+            None if self.coefficients is None else function(*(p.coefficients for p in parts)),
         )
 
     def renumbered(self, orders: NDArray[np.intp]) -> Chains:
@@ -125,18 +150,13 @@ class Chains:
             weights=self.weights[draws, orders],
             transitions=rows.transpose(0, 3, 2, 1)[draws, orders].transpose(0, 2, 3, 1),
             items=tuple(table.swapaxes(1, 2)[draws, orders].swapaxes(1, 2) for table in self.items),
+            coefficients=None if self.coefficients is None else self.coefficients[draws, orders],
         )
 
     @classmethod
     def joined(cls, parts: Sequence[Chains]) -> Chains:
         """The draws of all parts."""
-        items = zip(*(part.items for part in parts), strict=True)
-        return cls(
-            np.concatenate([part.weights for part in parts]),
-            np.concatenate([part.transitions for part in parts]),
-            tuple(map(np.concatenate, items)),
-            np.concatenate([part.alphas for part in parts]),
-        )
+        return parts[0].each(lambda *tables: np.concatenate(tables), *parts[1:])
 
     def forward(self, waves: Waves) -> tuple[Floats, list[Floats]]:
         """Ln of the probability of all patterns, and filtered classes of each wave.
@@ -159,7 +179,10 @@ class Chains:
     def _ahead(self, waves: Waves, wave: int, filtered: list[Floats]) -> Floats:
         """Class probabilities in a wave given the answers before it."""
         if not wave:
-            return self.weights.T[:, :, None]
+            if self.coefficients is None or waves.covariates is None:
+                return self.weights.T[:, :, None]
+            linear = np.einsum("np,dkp->kdn", waves.covariates, self.coefficients)
+            return np.asarray(special.softmax(linear, axis=0))
         table = self.transitions[:, waves.step(wave - 1)]
         found: Floats = np.einsum("jnp,njk->knp", filtered[wave - 1], table)
         return found
@@ -180,13 +203,14 @@ class Chains:
 
     def drawn_counts(
         self, waves: Waves, rows: NDArray[np.intp], generator: np.random.Generator
-    ) -> _Counts:
+    ) -> Counts:
         """Counts of the classes of rows, drawn given the parameters of each draw."""
         _, filtered = self.forward(waves)
         n_draws, n_classes = self.weights.shape
         particles, n_patterns = np.arange(n_draws)[:, None], len(waves.shown[0])
         answers = np.zeros((n_draws, n_classes, sum(waves.n_levels)))
         transitions, after = np.zeros_like(self.transitions), np.zeros((1, 1), dtype=np.intp)
+        counted = None if waves.row_weights is None else np.tile(waves.row_weights, n_draws)
         for wave in range(waves.n_waves - 1, -1, -1):
             shares = [part[:, rows] for part in filtered[wave]]
             is_last = wave == waves.n_waves - 1
@@ -201,36 +225,45 @@ class Chains:
                 classes += points >= end
             if not is_last:
                 cells = (particles * n_classes + classes) * n_classes + after
-                found = np.bincount(cells.ravel(), minlength=n_draws * n_classes**2)
+                found = np.bincount(cells.ravel(), counted, n_draws * n_classes**2)
                 transitions[:, waves.step(wave)] += found.reshape(-1, n_classes, n_classes)
             cells = (particles * n_classes + classes) * n_patterns + rows
-            found = np.bincount(cells.ravel(), minlength=n_draws * n_classes * n_patterns)
+            found = np.bincount(cells.ravel(), counted, n_draws * n_classes * n_patterns)
             members = found.reshape(n_draws, n_classes, n_patterns).astype(float)
             answers += members @ waves.shown[wave]
             after = classes
         ends_of_slots = np.cumsum(waves.n_levels)[:-1]
         items = [part.swapaxes(1, 2) for part in np.split(answers, ends_of_slots, axis=2)]
-        return _Counts(members.sum(axis=2), transitions, items)
+        return Counts(members.sum(axis=2), transitions, items, after)
 
 
-class _Counts(NamedTuple):
+class Counts(NamedTuple):
     """Rows of first classes, of transitions and of answers by class, draw after draw."""
 
     weights: Floats
     transitions: Floats
     items: list[Floats]
+    # First classes of the rows, shape (n_draws, n_rows).
+    classes: NDArray[np.intp]
 
     def drawn(self, prior: ChainPrior, generator: np.random.Generator) -> Chains:
         """Parameters from their posterior; those of the items' prior first."""
-        terms = np.array([sum(ln_table(c, a) for c in self.items) for a in prior.items])
+        n_classes, tells = self.weights.shape[1], prior.tells or [True] * len(self.items)
+        tables = [profiles(table, own) for table, own in zip(self.items, tells, strict=True)]
+        options = np.stack([np.broadcast_to(one, len(tables)) for one in prior.items])
+        terms = [sum(map(ln_table, tables, option)) for option in options]
         shares = special.softmax(terms, axis=0).cumsum(axis=0)
         chosen = (generator.random(len(self.weights)) >= shares[:-1]).sum(axis=0)
-        alphas = np.array(prior.items)[chosen]
+        alphas = options[chosen].T[:, :, None, None]
         return Chains(
             dirichlet(generator, self.weights + prior.weights, axis=1),
             dirichlet(generator, self.transitions + prior.transitions, axis=3),
-            tuple(dirichlet(generator, c + alphas[:, None, None], axis=1) for c in self.items),
-            alphas,
+            tuple(
+                np.repeat(
+                    dirichlet(generator, table + alpha, axis=1), n_classes // table.shape[2], axis=2
+                )
+                for table, alpha in zip(tables, alphas, strict=True)
+            ),
         )
 
 

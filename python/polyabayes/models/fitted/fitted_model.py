@@ -35,6 +35,7 @@ from polyabayes.likelihood.foreign import exposed, of_measured_words, read_docum
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.likelihood.totals import enough_for
 from polyabayes.models.fitted.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.fitted.topic_table import topics_html
 from polyabayes.scale.shards import Shards
@@ -51,10 +52,6 @@ _TRANSFORM_SWEEPS = 100
 _MOST_KEPT = 2_000_000
 _kept: WeakKeyDictionary[FittedModel, tuple[_core.Model, str, NDArray[np.float64]]]
 _kept = WeakKeyDictionary()
-
-# Standard error of a mean per token: about a tenth of the error of the difference of two models
-# over a thousand documents.
-_SCORE_STD_ERROR = 0.001
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -260,7 +257,10 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         exposure: Any = None,
         covariates: Any = None,
     ) -> float:
-        """Mean log-likelihood in nats per token, to a standard error of 0.001; higher is better.
+        """Mean log-likelihood in nats per token; higher is better.
+
+        The standard error is at most 0.001; of n < 1000 documents, 0.001 sqrt(1000 / n) or 0.002,
+        since the error for new documents is larger, too. :func:`log_likelihood` takes any target.
 
         The event is the default of :func:`log_likelihood`: the sequence for LDA, the counts with
         their length for gamma-Poisson. To compare different models, use :func:`compare`, which
@@ -479,7 +479,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _total(self, X: Any, exposure: Any, covariates: Any, **event: Any) -> LogLikelihood:
         """Scores whose mean per token has just the needed accuracy."""
         model, corpus = self._measured(X)
-        target = {"nats_per_token_std_error": _SCORE_STD_ERROR}
+        target = {"nats_per_token_std_error": enough_for(corpus.n_documents)}
         if not corpus.n_tokens:
             raise InvalidArgumentError(
                 "X holds no tokens, so there is no mean over them: score_samples gives the "

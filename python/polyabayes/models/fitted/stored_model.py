@@ -52,7 +52,6 @@ _ARRAYS: dict[str, tuple[str, str, float | None, float]] = {
     "coefficients": ("n k p", "f", -_MOST, _MOST),
     "weights": ("r", "f", 0, _MOST),
     "transitions": ("n s k k", "f", 0, 1),
-    "alphas": ("n", "f", _LEAST, _MOST),
 }
 _NUMBER = (int, float)
 _PLAIN = (bool, str, *_NUMBER)
@@ -70,6 +69,7 @@ _SCALARS: dict[str, Any] = {
     "missing": [(*_PLAIN, None)],
     "alphas": [_NUMBER],
     "tells": [bool],
+    "sampling": str,
     "waves": [[_PLAIN]],
     "weights": {
         "column": (str, None),

@@ -191,9 +191,9 @@ class SizeChoice(Result):
     def _methods_text(self) -> str:
         """A sentence about the choice for a methods section."""
         sizes = [row["size"] for row in self.rows]
-        by = "evidence" if self.criterion == "evidence" else "held-out likelihood"
-        chance = self.probabilities.get(self.best)
-        told = "" if chance is None else f" (probability {chance:.2f})"
+        by, told = "held-out likelihood", ""
+        if self.criterion == "evidence":
+            by, told = "evidence", f" (probability {self.probabilities[self.best]:.2f})"
         return (
             f"Of {len(sizes)} sizes from {sizes[0]} to {sizes[-1]}, compared by {by}, {self.best} "
             f"is the best{told}; we took {self.recommended}, the smallest as good as it within the "

@@ -56,6 +56,14 @@ impl IndependentWords {
         IndependentWords { words, ln_sum }
     }
 
+    /// Adds the expected tokens of each word in each topic to a table with a row for each word.
+    pub(super) fn add_expected(&self, expected: &mut [f64]) {
+        let n_topics = expected.len() / self.words.len();
+        for (word, expected) in self.words.iter().zip(expected.chunks_mut(n_topics)) {
+            word.add_expected(expected);
+        }
+    }
+
     /// Puts the topics of all tokens into empty chains.
     pub(super) fn draw<U: UniformLanes>(&self, chains: &mut TopicChains<U>) {
         for word in &self.words {
@@ -103,6 +111,21 @@ impl Word {
             below /= if place > 0 { self.ratios[n - place - 1] } else { 1.0 };
             group * below
         })
+    }
+
+    /// Σ_i m_k q_kw (m_k e_kw)^{i-1} C_{y-i} / C_y of each topic.
+    fn add_expected(&self, expected: &mut [f64]) {
+        let mut powers = self.first.clone();
+        let mut share = 1.0;
+        for ratio in self.ratios.iter().rev() {
+            share /= ratio;
+            for ((expected, power), growth) in
+                expected.iter_mut().zip(&mut powers).zip(&self.growth)
+            {
+                *expected += share * *power;
+                *power *= growth;
+            }
+        }
     }
 
     /// The group of the last of n tokens: its size and topic.

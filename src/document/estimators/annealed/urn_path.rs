@@ -143,11 +143,17 @@ impl<'a> UrnPath<'a> {
         observer: &impl Observer,
     ) -> Result<Self> {
         let mut path = UrnPath::new(urn, start, FIRST_ITERATIONS, observer)?;
-        path.refine(n_sweeps, rng, observer)?;
+        let mut held = path.refine(n_sweeps, rng, observer)?;
         if start == Start::Lowered {
             return Ok(path);
         }
-        let lists = Shortlists::new(urn, &path.expected, LEFT_OUT);
+        let lists = match path.independent_words() {
+            None => Shortlists::new(urn, &path.expected, LEFT_OUT),
+            Some(words) => {
+                words.add_expected(&mut held);
+                Shortlists::of_tokens(urn, held, LEFT_OUT)
+            }
+        };
         let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
         path.lists = (path.cost_within(&lists) <= MOST_WITHIN * n_choices).then_some(lists);
         if has_small(urn) {
@@ -156,13 +162,14 @@ impl<'a> UrnPath<'a> {
         Ok(path)
     }
 
-    /// Moves the start to the balls that chains hold on average at the end of annealing.
+    /// Moves the start to the balls that chains hold on average at the end of annealing. Returns the
+    /// tokens of each distinct word that each topic has there, where topics are bursty.
     fn refine<S: Stream>(
         &mut self,
         n_sweeps: usize,
         rng: &mut S,
         observer: &impl Observer,
-    ) -> Result<()> {
+    ) -> Result<Vec<f64>> {
         let urn = self.urn;
         let mut chains = TopicChains::new(urn, rng)?;
         chains.extend_all(self.level(0.0).target(), observer, |_| {})?;
@@ -174,6 +181,9 @@ impl<'a> UrnPath<'a> {
             f64::INFINITY
         };
         let mut n_in_one = 0;
+        let n_states = (n_averaged * LANES) as f64;
+        let n_held = if urn.bursts().is_some() { urn.all_weights().len() } else { 0 };
+        let mut held = vec![0.0; n_held];
         let end = self.level(1.0);
         for sweep in 0..n_sweeps {
             chains.sweep_words(None, end.target(), SweepOrder::Forward, observer)?;
@@ -185,6 +195,9 @@ impl<'a> UrnPath<'a> {
                 for (sum, balls) in sums.iter_mut().zip(chains.balls()) {
                     *sum += in_more.iter().map(|&lane| f64::from(balls[lane])).sum::<f64>();
                 }
+                if n_held > 0 {
+                    chains.add_tokens(1.0 / n_states, &mut held);
+                }
             }
         }
         if n_in_one > 0 {
@@ -193,7 +206,6 @@ impl<'a> UrnPath<'a> {
             sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += tokens * share);
         }
         let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
-        let n_states = (n_averaged * LANES) as f64;
         let expected = sums.iter().zip(self.raised.iter()).map(|(sum, a)| {
             let least = (a * (1.0 + a) / HEAVIEST_PAIR).sqrt();
             let least = least.clamp(*LEAST_REFINED.start(), *LEAST_REFINED.end());
@@ -202,7 +214,7 @@ impl<'a> UrnPath<'a> {
         self.expected = expected.collect();
         self.thin();
         self.close();
-        Ok(())
+        Ok(held)
     }
 
     /// Divides the balls of bursty topics by what their tokens take from the weight of each: the start then

@@ -1,0 +1,130 @@
+//! The division of a word between two topics.
+
+// Each kernel is compiled for several instruction sets, with all its parts in it.
+#![allow(clippy::inline_always)]
+
+use super::word::Word;
+use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
+use crate::urn::Counts;
+
+/// Tokens of a word that are divided anew at most, and the least share of a division of those up to it: of
+/// so many tokens, halves may be 2^-512 times as likely as all or none.
+const MOST_DIVIDED: usize = 512;
+const RAREST: f64 = 1e300;
+
+impl Word<'_, '_> {
+    /// Divides the tokens that two topics hold anew between them, by the conditional of the division: where
+    /// a topic likes to hold all tokens of a word or none, the ways between are rare. One topic is that
+    /// of any token, the other any on the list: so likely before as after.
+    #[inline(always)]
+    pub(super) fn divide(&mut self, topics: &mut [[u16; LANES]], uniforms: &mut impl UniformLanes) {
+        let n_moved = topics.len().min(MOST_DIVIDED);
+        let topics = &mut topics[..n_moved];
+        let (darts, others) = (uniforms.next(), uniforms.next());
+        let mut pair = [[0; LANES]; 2];
+        let mut is_still = [false; LANES];
+        for lane in 0..LANES {
+            let one = topics[(darts[lane] * n_moved as f64) as usize][lane];
+            let place = (others[lane] * (self.among.len() - 1) as f64) as usize;
+            let own = self.among.binary_search(&one);
+            let other = self.among[place + usize::from(own.is_ok_and(|own| own <= place))];
+            pair[0][lane] = one.min(other);
+            pair[1][lane] = one.max(other);
+            is_still[lane] = own.is_err();
+        }
+        let [one, other] = pair;
+        let mut held = [[0; LANES]; 2];
+        for topics in topics.iter() {
+            for lane in 0..LANES {
+                held[0][lane] += i32::from(topics[lane] == one[lane]);
+                held[1][lane] += i32::from(topics[lane] == other[lane]);
+            }
+        }
+        for (pair, held) in pair.iter().zip(&held) {
+            self.give(pair, &map_lanes(*held, |n| -n));
+        }
+        let mut total = held[0];
+        for lane in 0..LANES {
+            total[lane] += held[1][lane];
+        }
+        let new = self.draw_division(&one, &other, &total, uniforms.next());
+        let mut left = [[0; LANES]; 2];
+        for lane in 0..LANES {
+            let first = if is_still[lane] { held[0][lane] } else { new[lane] };
+            left[0][lane] = first;
+            left[1][lane] = total[lane] - first;
+        }
+        for (pair, held) in pair.iter().zip(&left) {
+            self.give(pair, held);
+        }
+        if left == held {
+            return;
+        }
+        for topics in topics {
+            let darts = uniforms.next();
+            for lane in 0..LANES {
+                let is_one = topics[lane] == one[lane];
+                if left[0][lane] + left[1][lane] == 0
+                    || is_still[lane]
+                    || !(is_one || topics[lane] == other[lane])
+                {
+                    continue;
+                }
+                let [first, second] = [0, 1].map(|i| left[i][lane]);
+                let place =
+                    usize::from(darts[lane] * f64::from(first + second) >= f64::from(first));
+                left[place][lane] -= 1;
+                topics[lane] = pair[place][lane];
+            }
+        }
+    }
+
+    /// Adds tokens of the word to one topic of each lane.
+    #[inline(always)]
+    fn give(&mut self, topics: &[u16; LANES], n: &Counts) {
+        for counts in [&mut *self.balls, &mut self.buffers.held[..]] {
+            for lane in 0..LANES {
+                counts[usize::from(topics[lane])][lane] += n[lane];
+            }
+        }
+    }
+
+    /// Tokens of the first of two topics, of so many in both, which are out.
+    #[inline(always)]
+    fn draw_division(
+        &mut self,
+        one: &[u16; LANES],
+        other: &[u16; LANES],
+        total: &Counts,
+        mut darts: Lanes,
+    ) -> Counts {
+        let (one, other) = (self.layers(one), self.layers(other));
+        let most = total.iter().copied().fold(0, i32::max);
+        let divisions = &mut self.buffers.divisions;
+        divisions.clear();
+        let mut last = [1.0; LANES];
+        divisions.push(last);
+        for m in 1..=most {
+            let left = map_lanes(*total, |total| f64::from((total - m).max(0)));
+            let (gained, lost) = (one.weights(f64::from(m - 1)), other.weights_beside(&left));
+            for lane in 0..LANES {
+                let ratio = (left[lane] + 1.0) * gained[lane]
+                    / (f64::from(m) * lost[lane].max(f64::MIN_POSITIVE));
+                last[lane] = (1.0 + last[lane] / ratio.max(f64::MIN_POSITIVE)).min(RAREST);
+            }
+            divisions.push(last);
+        }
+        let mut drawn = [-1; LANES];
+        for m in (0..=most).rev() {
+            let share = map_lanes(divisions[m as usize], f64::recip);
+            for lane in 0..LANES {
+                let is_open = drawn[lane] < 0 && m <= total[lane];
+                let is_drawn = is_open && (darts[lane] < share[lane] || m == 0);
+                drawn[lane] = if is_drawn { m } else { drawn[lane] };
+                let rest = (darts[lane] - share[lane]) / (1.0 - share[lane]);
+                darts[lane] = if is_open && !is_drawn { rest } else { darts[lane] };
+            }
+        }
+        drawn
+    }
+}

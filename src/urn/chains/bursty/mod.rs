@@ -1,0 +1,214 @@
+//! Steps of chains whose topics are bursty: the weights of [`super::kernels`] and [`super::sweeps`] with
+//! the second layer of the urn.
+//!
+//! The tokens of a document stand word by word, so that a step needs the tokens of one word alone, by
+//! topic.
+
+mod buffers;
+mod division;
+mod layers;
+mod word;
+
+use std::ops::Range;
+
+pub(super) use buffers::BurstBuffers;
+use buffers::accumulate;
+use word::Word;
+
+use super::kernels::{put, take};
+use crate::math::pick_lanes;
+use crate::rng::{LANES, UniformLanes, map_lanes};
+use crate::urn::{BurstTarget, Counts, Shortlists, SweepOrder, UrnTarget};
+
+/// The tokens of a document, what a sweep over some of them changes, and its buffers.
+pub(super) struct BurstyTokens<'a, U> {
+    /// Distinct word of each token.
+    pub cells: &'a [u32],
+    pub topics: &'a mut [[u16; LANES]],
+    pub balls: &'a mut [Counts],
+    pub buffers: &'a mut BurstBuffers,
+    pub uniforms: &'a mut U,
+}
+
+/// The tokens of the same word as one, which stand beside it.
+fn same_word(cells: &[u32], token: usize) -> Range<usize> {
+    let is_same = |other: &&u32| **other == cells[token];
+    let before = cells[..token].iter().rev().take_while(is_same).count();
+    let after = cells[token..].iter().take_while(is_same).count();
+    token - before..token + after
+}
+
+/// One sweep over a part of the tokens, one by one.
+#[polyabayes_macros::vectorised]
+pub(super) fn sweep<U: UniformLanes>(
+    tokens: BurstyTokens<'_, U>,
+    part: Range<usize>,
+    target: UrnTarget<'_>,
+    second: BurstTarget<'_>,
+    order: SweepOrder,
+) {
+    let BurstyTokens { cells, topics, balls, buffers, uniforms } = tokens;
+    let n_topics = target.base.len();
+    let mut row_of = None;
+    for step in 0..part.len() {
+        let token = part.start + order.nth(step, part.len());
+        let cell = cells[token];
+        if row_of != Some(cell) {
+            row_of = Some(cell);
+            buffers.hold(n_topics, &topics[same_word(cells, token)]);
+        }
+        let BurstBuffers { held, sums, .. } = &mut *buffers;
+        sums.resize(n_topics, [0.0; LANES]);
+        take(balls, &topics[token]);
+        take(held, &topics[token]);
+        accumulate(sums, balls, held, target, second, cell);
+        topics[token] = map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16);
+        put(balls, &topics[token]);
+        put(held, &topics[token]);
+    }
+}
+
+/// The next words of a sweep, about as many tokens as asked for, taken from those that are left.
+pub(super) fn whole_words(
+    cells: &[u32],
+    left: &mut Range<usize>,
+    order: SweepOrder,
+    n_tokens: usize,
+) -> Range<usize> {
+    let cut = match order {
+        SweepOrder::Forward => same_word(cells, (left.start + n_tokens).min(left.end) - 1).end,
+        SweepOrder::Backward => {
+            same_word(cells, left.end.saturating_sub(n_tokens).max(left.start)).start
+        }
+    };
+    let cut = cut.clamp(left.start, left.end);
+    match order {
+        SweepOrder::Forward => std::mem::replace(&mut left.start, cut)..cut,
+        SweepOrder::Backward => cut..std::mem::replace(&mut left.end, cut),
+    }
+}
+
+/// A sweep over whole words, among all topics or those on their lists.
+#[polyabayes_macros::vectorised]
+pub(super) fn sweep_words<U: UniformLanes>(
+    tokens: BurstyTokens<'_, U>,
+    part: Range<usize>,
+    lists: Option<&Shortlists>,
+    target: UrnTarget<'_>,
+    second: BurstTarget<'_>,
+    order: SweepOrder,
+) {
+    let BurstyTokens { cells, topics, balls, buffers, uniforms } = tokens;
+    let all = buffers.take_up(target, second);
+    let mut left = part;
+    while !left.is_empty() {
+        let word = whole_words(cells, &mut left, order, 1);
+        let cell = cells[word.start];
+        let list = lists.map(|lists| lists.list(cell));
+        let among = list.as_ref().map_or(&all[..], |list| list.topics);
+        if list.is_some() && among.len() < 2 {
+            continue;
+        }
+        let topics = &mut topics[word];
+        let is_listed =
+            |topic: u16| list.as_ref().is_none_or(|list| list.is_listed[usize::from(topic)]);
+        let (balls, buffers) = (&mut *balls, &mut *buffers);
+        let mut state = Word { cell, among, target, second, balls, buffers };
+        if let [topic] = topics {
+            take(state.balls, topic);
+            let new = state.draw_single(uniforms);
+            for lane in 0..LANES {
+                topic[lane] = if is_listed(topic[lane]) { new[lane] } else { topic[lane] };
+            }
+            put(state.balls, topic);
+        } else {
+            state.redraw(topics, order, is_listed, uniforms);
+        }
+    }
+    buffers.all = all;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::pick;
+    use crate::rng::{Key, Purpose};
+    use crate::urn::{LocalUrn, TopicBursts, TopicChains};
+
+    /// Words of tokens: one of many, which moves in parts, too; and one of two.
+    const DOCUMENTS: [[usize; 5]; 2] = [[0, 0, 0, 0, 1], [0, 0, 0, 1, 1]];
+    const N_STATES: usize = 243;
+
+    fn urn(cells: [usize; 5]) -> LocalUrn {
+        let q: [&[f64]; 2] = [&[0.5, 0.2, 0.3], &[0.3, 0.0, 0.4]];
+        let bursts = TopicBursts { rates: vec![2.0, 0.3, 0.0], repeats: vec![2.0, 0.3, 0.0] };
+        let n_first = cells.iter().filter(|&&cell| cell == 0).count() as u32;
+        let rows = [(q[0], n_first), (q[1], 5 - n_first)];
+        LocalUrn::from_scaled_rows(&[0.5, 0.3, 0.8], &rows, None, Some(&bursts)).unwrap()
+    }
+
+    fn state(index: usize) -> [usize; 5] {
+        [index / 81, index / 27 % 3, index / 9 % 3, index / 3 % 3, index % 3]
+    }
+
+    /// Unnormalised probability of the topics of all tokens, token by token.
+    fn mass(urn: &LocalUrn, cells: [usize; 5], topics: [usize; 5]) -> f64 {
+        let target = UrnTarget::of(urn);
+        let weight = |token: usize| {
+            let (k, cell) = (topics[token], cells[token]);
+            let earlier = || (0..token).filter(|&other| topics[other] == k);
+            let c = earlier().filter(|&other| cells[other] == cell).count();
+            target.weight(cell as u32, k, earlier().count() as f64, c as f64)
+        };
+        (0..5).map(weight).product()
+    }
+
+    /// Chains drawn from a distribution are still drawn from it after a sweep, and have moved.
+    fn check(sweep: impl Fn(&mut TopicChains<crate::rng::Uniforms>, &LocalUrn, SweepOrder)) {
+        let mut rng = Key::new(5, Purpose::Score).rng();
+        let orders = [SweepOrder::Forward, SweepOrder::Backward];
+        for (cells, order) in DOCUMENTS.iter().flat_map(|x| orders.map(|order| (*x, order))) {
+            let urn = urn(cells);
+            let mass: Vec<f64> =
+                (0..N_STATES).map(|index| mass(&urn, cells, state(index))).collect();
+            let total: f64 = mass.iter().sum();
+            let mut chains = TopicChains::new(&urn, &mut rng).unwrap();
+            let (mut after, mut n_moved, n_sweeps) = (vec![0.0; N_STATES], 0, 20_000);
+            for _ in 0..n_sweeps {
+                let darts =
+                    chains.uniforms().map(|u| pick(mass.iter().copied(), u * total).unwrap());
+                let tokens = [0, 1, 2, 3, 4];
+                let topics = tokens.map(|token| darts.map(|index| state(index)[token] as u16));
+                chains.refill(&topics);
+                sweep(&mut chains, &urn, order);
+                for lane in 0..LANES {
+                    let topics = chains.topics().iter();
+                    let now = topics.fold(0, |sum, x| 3 * sum + usize::from(x[lane]));
+                    after[now] += 1.0;
+                    n_moved += usize::from(now / 9 != darts[lane] / 9);
+                }
+            }
+            let n = (n_sweeps * LANES) as f64;
+            assert!(n_moved as f64 > 0.4 * n, "{n_moved}");
+            let (mut chi2, mut n_possible) = (0.0, 0.0);
+            for (after, mass) in after.iter().zip(&mass).filter(|(_, mass)| **mass > 0.0) {
+                let expected = n * mass / total;
+                chi2 += (after - expected).powi(2) / expected;
+                n_possible += 1.0;
+            }
+            assert!(chi2 < n_possible + 4.0 * f64::sqrt(2.0 * n_possible), "{chi2} {n_possible}");
+        }
+    }
+
+    #[test]
+    fn sweeps_keep_the_distribution() {
+        check(|chains, urn, order| chains.sweep(UrnTarget::of(urn), order, &()).unwrap());
+        check(|chains, urn, order| {
+            chains.sweep_words(None, UrnTarget::of(urn), order, &()).unwrap();
+        });
+        check(|chains, urn, order| {
+            let lists = Shortlists::new(urn, &[1.0; 3], 0.25);
+            chains.sweep_words(Some(&lists), UrnTarget::of(urn), order, &()).unwrap();
+        });
+    }
+}
