@@ -6,9 +6,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+from cycler import cycler
 from sphinx_gallery.scrapers import matplotlib_scraper
 
 import polyabayes
+from polyabayes.plotting.axes import colours
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -57,6 +60,11 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 
 
+def use_house_colours(*_: Any) -> None:
+    """Colours of Okabe and Ito in gallery programs that name none, as in plots of the package."""
+    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=colours(7))
+
+
 def vector_scraper(*args: Any, **options: Any) -> Any:
     """Pictures of gallery programs as SVG, sharp at any size."""
     return matplotlib_scraper(*args, format="svg", **options)
@@ -64,6 +72,7 @@ def vector_scraper(*args: Any, **options: Any) -> Any:
 
 sphinx_gallery_conf: dict[str, Any] = {
     "image_scrapers": (vector_scraper,),
+    "reset_modules": ("matplotlib", use_house_colours),
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
     "filename_pattern": r"plot_",

@@ -10,7 +10,10 @@ from unittest import mock
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from cycler import cycler
 from scipy.stats import binomtest
+
+from polyabayes.plotting.axes import colours
 
 HERE = Path(__file__).parent
 PROGRAMS = {
@@ -78,6 +81,7 @@ def save(name: str) -> None:
 
 if __name__ == "__main__":
     mpl.use("Agg")
+    mpl.rcParams["axes.prop_cycle"] = cycler(color=colours(7))
     for name, program in PROGRAMS.items():
         with mock.patch.object(plt, "show"):
             runpy.run_path(str(HERE / "gallery" / f"{program}.py"))

@@ -12,8 +12,10 @@ import polyabayes as pb
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Rng = np.random.Generator
-# Multiply-adds of a sum that is the truth, and of a long run where none is affordable.
-SUMMED, LONG = 1e8, 3e8
+# Multiply-adds of a sum that is the truth; of a long run where none is affordable; and of a longer
+# one where that has a larger error than the estimate, or than ln of a mean can be corrected for.
+SUMMED, LONG = 1e8, (3e8, 3e9)
+LARGEST_ERROR = 0.3
 
 
 class Case(NamedTuple):
@@ -169,8 +171,8 @@ KINDS: dict[str, Callable[[Rng], Case]] = {
 }
 
 
-def true_value(case: Case, found: Any) -> tuple[float, float]:
-    """The value, and its error: known, a sum, or a longer run that is not of the same path."""
+def true_value(case: Case, found: Any) -> tuple[float, float] | None:
+    """The value, and its error: known, a sum, or a longer run of another path, if one will do."""
     if case.truth is not None:
         return case.truth, 0.0
     options: dict[str, Any] = {"n_jobs": 1, "random_state": 99} | case.options
@@ -178,27 +180,35 @@ def true_value(case: Case, found: Any) -> tuple[float, float]:
         exact = pb.log_likelihood(case.model, case.counts, "exact", budget=SUMMED, **options)
         return exact.total, exact.total_std_error
     except (pb.exceptions.BudgetExceededError, pb.exceptions.InvalidArgumentError):
-        most = LONG / (32.0 * case.counts.sum() * len(case.model.components_))
-        n_samples = max(min(int(most), 4 * int(found.sizes[0])), 200)
-        if found.methods[0] == "annealed" and case.method == "auto":
-            options["options"] = {"start": "lowered"}
-        options |= {"n_samples": n_samples, "n_replicates": 32}
+        pass
+    if found.methods[0] == "annealed" and case.method == "auto":
+        options["options"] = {"start": "lowered"}
+    largest = min(max(found.total_std_error, 0.02), LARGEST_ERROR)
+    for n_operations in LONG:
+        most = n_operations / (32.0 * case.counts.sum() * len(case.model.components_))
+        options |= {"n_samples": max(int(most), 200), "n_replicates": 32}
         long = pb.log_likelihood(case.model, case.counts, "annealed", **options)
-        # ln of a mean is low by half its squared error.
-        return long.total + long.total_std_error**2 / 2, long.total_std_error
+        if long.total_std_error <= largest:
+            # ln of a mean is low by half its squared error.
+            return long.total + long.total_std_error**2 / 2, long.total_std_error
+    return None
 
 
 def outcomes(draw: Callable[[Rng], Case], rng: Rng, n: int) -> Iterator[Outcome]:
-    """Estimates of documents, of which none is summed unless no method estimates it."""
+    """Estimates of documents, of which none is summed unless no method estimates it.
+
+    Documents whose value no long run finds are left out.
+    """
     for _ in range(n):
         case = draw(rng)
         options = {"n_jobs": 1, "random_state": int(rng.integers(2**31))} | case.options
         if case.method == "auto":
             options["budget"] = SAMPLED
         found = pb.log_likelihood(case.model, case.counts, case.method, **options)
-        truth, error = true_value(case, found)
-        warned = bool(doubted(found)[0])
-        yield Outcome(found.total - truth, np.hypot(found.total_std_error, error), warned)
+        known = true_value(case, found)
+        if known is not None:
+            error = np.hypot(found.total_std_error, known[1])
+            yield Outcome(found.total - known[0], error, bool(doubted(found)[0]))
 
 
 SIMULATORS: dict[str, Simulator] = {name: partial(outcomes, draw) for name, draw in KINDS.items()}

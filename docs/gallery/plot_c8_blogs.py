@@ -41,21 +41,8 @@ else:
     effect = pb.topics.contrast(
         lda, {"rating": "Liberal"}, {"rating": "Conservative"}, documents=corpus
     )
-    low, high = effect.interval()[:, 0]
-    order = np.argsort(effect.mean[0])
-    fig, axes = plt.subplots(2, 1, figsize=(8, 10), layout="constrained")
-    middle = effect.mean[0, order]
-    axes[0].errorbar(
-        middle,
-        np.arange(20),
-        xerr=[middle - low[order], high[order] - middle],
-        fmt="o",
-        markersize=4,
-    )
-    axes[0].set_yticks(np.arange(20), [names[k] for k in order], fontsize="small")
-    axes[0].axvline(0, color="grey", linewidth=0.8)
-    axes[0].set_xlabel("difference in prevalence, liberal - conservative")
-    axes[0].set_title("effect of the rating, with 95 % intervals")
+    fig, axes = plt.subplots(2, 1, figsize=(7.2, 9), layout="constrained")
+    pb.plotting.plot_prevalence(effect, range(20), labels=names, ax=axes[0])
 
     # Over the year: the topics that speak most of Palin and of the banks.
     words = corpus.vocabulary.tolist()

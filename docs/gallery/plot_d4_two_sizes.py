@@ -20,10 +20,11 @@ prior = pb.priors.Product(pb.priors.Poisson(2), pb.priors.Poisson(2))
 search = pb.WitnessSearch(log_score, prior, strategy="widest", max_steps=20).fit()
 table = search.bounds_
 x, y = table["size_1"], table["size_2"]
-plt.scatter(x, y, c=table["log_score"], marker="s", s=330, cmap="plasma")
+plt.scatter(x, y, c=table["log_score"], marker="s", s=330, alpha=0.6)
 for step, place in enumerate(zip(x, y, strict=True), start=1):
-    plt.annotate(str(step), place, ha="center", va="center", color="0.6")
+    plt.annotate(str(step), place, ha="center", va="center")
 plt.colorbar(label="ln p(y | sizes) (nats)")
+plt.locator_params(integer=True)
 plt.xlabel("first size")
 plt.ylabel("second size")
 plt.show()

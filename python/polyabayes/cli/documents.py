@@ -178,12 +178,8 @@ def compare(
     corpus = read(on, given, found[names[0]])
     say(f"comparing on {size(corpus)}")
     options = {**given_exposure(corpus, given), **given.of("compare", "log_likelihood")}
-    with gates.limited(max_time) as stopped:
-        try:
-            comparison = pb.compare(found, corpus, **options)
-        except (Interrupted, KeyboardInterrupt):
-            say("interrupted")
-            return stopped.status
+    with gates.limited(max_time):
+        comparison = pb.compare(found, corpus, **options)
     print(comparison.to_json() if json else comparison)
     if plot is not None:
         save_picture(pb.plotting.plot_comparison(comparison), plot)

@@ -47,6 +47,11 @@ def limited(seconds: float | None) -> Iterator[_Stopped]:
         timer.start()
     try:
         yield stopped
+    except KeyboardInterrupt:
+        if stopped.status != _TIMED_OUT:
+            raise
+        say("interrupted: the time is up")
+        raise SystemExit(_TIMED_OUT) from None
     finally:
         timer.cancel()
 

@@ -169,7 +169,7 @@ class Corpus(DocumentCounts):
             The words of the columns; default: all words, sorted. Other words are dropped from
             texts, and refused in lists of tokens.
         ids : sequence of str of length n_documents, optional
-            The name of each document.
+            The name of each document; default: the index of a Series, unless it is the default one.
         on_empty : {"raise", "drop", "keep"}, optional
             What to do with documents without words. Default: keep them, but refuse missing values
             of a table.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,19 @@ def columns_by_name(name: str, values: Any, names: Any) -> Any:
     turned = values.T if hasattr(values, "columns") else values
     found = rows_by_name(name, turned, names)
     return found.T if turned is not values else found
+
+
+def by_topic(name: str, values: Any, topic_word: Any, axes: Sequence[int] = (1,)) -> Any:
+    """Values of topics in the order of the rows of a frame of topics: entries, or axes of a frame.
+
+    There may be values for the first topics only.
+    """
+    topics, index = checks.index_of(topic_word), checks.index_of(values)
+    if topics is not None and index is not None:
+        for axis in axes if hasattr(values, "columns") else (0,):
+            match = columns_by_name if axis else rows_by_name
+            values = match(name, values, topics[: values.shape[axis]])
+    return values
 
 
 def _is_range(labels: list[str]) -> bool:

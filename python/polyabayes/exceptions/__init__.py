@@ -46,9 +46,16 @@ class _Message(Exception):  # noqa: N818
         return f"{type(self).__name__}({str(self)!r})"
 
     def told(self, said: Callable[[str], str]) -> str:
-        """The message, with each reference to an argument formatted by `said`."""
+        """The message, with each reference to an argument formatted by `said`.
+
+        Blanks, not commas, are between arguments with values, as on the command line.
+        """
         parts = super().__str__().split(_MARK)
-        return "".join(said(part) if ix % 2 else part for ix, part in enumerate(parts))
+        told = [said(part) if ix % 2 else part for ix, part in enumerate(parts)]
+        for ix in range(2, len(parts) - 1, 2):
+            if parts[ix] == ", " and "=" in parts[ix - 1] and "=" in parts[ix + 1]:
+                told[ix] = " "
+        return "".join(told)
 
 
 class PolyabayesError(_Message):

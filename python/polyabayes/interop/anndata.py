@@ -11,9 +11,9 @@ from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.sources import is_mudata
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable, exposed
-from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis, TopicWeights
+from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.models.fitted_topics import labels_of, orders_of_words
 
 
@@ -24,7 +24,6 @@ def to_anndata(
     key: str = "polyabayes",
     layer: str | None = None,
     exposure: Any = None,
-    weights: TopicWeights | None = None,
     unseen: str = "raise",
 ) -> None:
     """Write the topics of a model and the weights of all cells into an AnnData object.
@@ -53,8 +52,6 @@ def to_anndata(
     exposure : "total", str, float or array of shape (n_obs,), optional
         Known sizes of the cells, or a column of ``obs``, as for ``fit``; a model that was fitted
         with exposures needs them.
-    weights : TopicWeights, optional
-        Result of ``model.topic_weights`` for these cells, if it is already there.
     unseen : {"raise", "drop"}, default="raise"
         Whether counts of variables unknown to the model are refused or dropped.
 
@@ -83,18 +80,11 @@ def to_anndata(
     if fitted.vocabulary_ is None:
         cells = Corpus(cells.counts, exposure=cells.exposure, metadata=cells.metadata)
     measured, documents = fitted._measured(cells, unseen)
-    columns = np.arange(adata.n_vars)
+    columns, pandas = np.arange(adata.n_vars), import_pandas()
     if fitted.vocabulary_ is not None:
-        column_of = {word: column for column, word in enumerate(fitted.vocabulary_)}
-        columns = np.array([column_of.get(str(name), -1) for name in adata.var_names])
+        columns = pandas.Index(fitted.vocabulary_).get_indexer(adata.var_names.astype(str))
     if fitted._has_likelihood():
-        if weights is not None and weights.mean.shape != (adata.n_obs, len(fitted.components_)):
-            raise InvalidArgumentError(
-                f"{argument('weights')} are of {len(weights.mean):,} documents, not of these "
-                f"{adata.n_obs:,} cells"
-            )
-        found = measured.topic_weights(documents) if weights is None else weights
-        mean, adata.obsm[f"X_{key}_std"] = found
+        mean, adata.obsm[f"X_{key}_std"] = measured.topic_weights(documents)
     else:
         mean = np.asarray(measured.transform(documents))
     adata.obsm[f"X_{key}"] = mean
@@ -108,7 +98,7 @@ def to_anndata(
         "model": type(fitted).__name__,
         **{name.rstrip("_"): getattr(fitted, name) for name in fitted._arrays[1:]},
     }
-    labels, known, pandas = labels_of(fitted, 0), columns >= 0, import_pandas()
+    labels, known = labels_of(fitted, 0), columns >= 0
     main = (mean * fitted.components_.sum(axis=1)).argmax(axis=1)
     adata.obs[key] = pandas.Categorical.from_codes(main, labels)
     orders = {name: order[:, columns[known]] for name, order in orders_of_words(fitted).items()}
@@ -190,13 +180,12 @@ def from_mudata(
     layers = layer if isinstance(layer, Mapping) else dict.fromkeys(names, layer)
     parts = {name: mdata.mod[name] for name in names}
     every = [set(part.obs_names) for part in parts.values()]
-    shared = set.intersection(*every)
-    n_left_out = len(set.union(*every)) - len(shared)
-    if not shared:
+    cells = [cell for cell in parts[names[0]].obs_names if all(cell in own for own in every)]
+    n_left_out = len(set.union(*every)) - len(cells)
+    if not cells:
         raise InvalidArgumentError("the modalities have no cell in common")
     if n_left_out:
         warn(f"{n_left_out:,} cells that some modality lacks are left out", DataWarning)
-    cells = [cell for cell in parts[names[0]].obs_names if cell in shared]
     return {
         name: Corpus.from_anndata(part[cells], layers.get(name)) for name, part in parts.items()
     }

@@ -101,8 +101,9 @@ def read_corpus(
         `document` and `word` must be given: each row is a token. For 10x Genomics, `word` is
         ``"id"`` or ``"name"`` of the features.
     metadata : sequence of str, optional
-        Tables of counts: columns that are properties of the documents, not words. In tables of
-        texts, all other columns are metadata; name the column of texts here to keep it, too.
+        Tables of counts: columns that are properties of the documents, not words; with `transpose`,
+        properties of the words, which are left out. In tables of texts, all other columns are
+        metadata; name the column of texts here to keep it, too.
     sep : str, optional
         Delimited files: the separator. Default: that of a first line ``sep=;``, else the most
         frequent of ``, ; |`` and tab in the header.

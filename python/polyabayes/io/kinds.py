@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from polyabayes._support.files import BOMS_UTF16, line_blocks
-from polyabayes.data.conversion.tables import columns_of, has_roles, number_of
+from polyabayes.data.conversion.tables import columns_of, named_rows, number_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import (
@@ -26,35 +26,21 @@ _PICKLE = (
     "a pickle, which may run code: if you trust it, give polyabayes.log_likelihood the model of "
     "scikit-learn, joblib.load({path}), or that of gensim, gensim.models.LdaModel.load({path})"
 )
-# Endings of tables, and the function of pandas that reads them.
-_OF_PANDAS = {
-    ".xlsx": "excel",
-    ".xls": "excel",
-    ".ods": "excel",
-    ".json": "json",
-    ".sav": "spss",
-    ".dta": "stata",
-    ".sas7bdat": "sas",
-    ".xpt": "sas",
-    ".feather": "feather",
-    ".orc": "orc",
-    ".arrow": "feather",
-}
+# Endings of tables by the function of pandas that reads them.
+_OF_PANDAS = {"excel": ".xlsx .xls .ods", "json": ".json", "spss": ".sav", "stata": ".dta"}
+_OF_PANDAS |= {"sas": ".sas7bdat .xpt", "feather": ".feather .arrow"}
 # What files with other endings are, and the door that takes them.
 _OTHER_DOORS = {
-    (".rda", ".rds", ".rdata"): "a file of R: polyabayes.interop.from_stm({path}) reads models of "
-    "stm; save counts by Matrix::writeMM(counts, 'x.mtx')",
-    (".pkl", ".pickle", ".joblib", ".model"): _PICKLE,
-    (".safetensors",): "a model: polyabayes.load({path}) reads it",
-    (".npy",): "an array: polyabayes.Corpus(numpy.load({path})) takes its counts",
-    (
-        ".mat",
-    ): "a file of MATLAB: polyabayes.Corpus(scipy.io.loadmat({path})['counts']) takes counts",
-    (".biom",): "a table of BIOM: polyabayes.Corpus(biom.load_table({path}).to_dataframe().T)",
-    (".loom",): "a file of loom: polyabayes.Corpus(anndata.io.read_loom({path})) takes its cells",
-    (".h5mu",): "a file of MuData: polyabayes.Corpus(mudata.read_h5mu({path})['rna']) takes cells",
-    (".pdf", ".docx", ".doc", ".html"): "no plain text: convert its text to a .txt file first",
-    (".zip", ".bz2", ".xz", ".zst", ".tar", ".tgz", ".7z"): _PACKED,
+    ".rda .rds .rdata": "a file of R: polyabayes.interop.from_stm({path}) reads models of stm; "
+    "save counts by Matrix::writeMM(counts, 'x.mtx')",
+    ".pkl .pickle .joblib .model": _PICKLE,
+    ".safetensors": "a model: polyabayes.load({path}) reads it",
+    ".npy": "an array: polyabayes.Corpus(numpy.load({path})) takes its counts",
+    ".biom": "a table of BIOM: polyabayes.Corpus(biom.load_table({path}).to_dataframe().T)",
+    ".h5mu": "a file of MuData: polyabayes.Corpus(mudata.read_h5mu({path})['rna']) takes cells",
+    ".pdf .docx .doc .html": "no plain text: convert its text to a .txt file first",
+    ".zip .bz2 .xz .zst .tar .tgz .7z": _PACKED,
+    **{x: f"a table: {_FRAME.format(f'read_{name}')}" for name, x in _OF_PANDAS.items()},
 }
 _PAIRS = r"( \d+:\d+(\.0*)?)"
 _STATE = "polyabayes.interop.from_mallet('state.gz') reads the state of the same run"
@@ -89,12 +75,9 @@ _HEADS = {
 
 def refuse_other_doors(path: Path, taker: str) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
-    doors = {(end,): f"a table: {_FRAME.format(f'read_{x}')}" for end, x in _OF_PANDAS.items()}
-    for endings, told in (_OTHER_DOORS | doors).items():
-        if path.suffix.lower() in endings:
-            raise InvalidArgumentError(
-                f"{path} is {told.format(path=repr(str(path)), taker=taker)}"
-            )
+    for endings, told in _OTHER_DOORS.items():
+        if path.suffix.lower() in endings.split():
+            raise InvalidArgumentError(f"{path} is {_filled(told, path, taker)}")
 
 
 def refuse_other_kinds(path: Path, name: str | None) -> None:
@@ -122,8 +105,8 @@ def refuse_other_kinds(path: Path, name: str | None) -> None:
         )
 
 
-def _filled(remedy: str, path: Path) -> str:
-    return remedy.format(path=repr(str(path)), taker="Corpus.from_table")
+def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table") -> str:
+    return remedy.format(path=repr(str(path)), taker=taker)
 
 
 def _kind_of(lines: list[str]) -> tuple[str, str]:
@@ -154,7 +137,7 @@ def _as_table(path: Path, lines: list[str]) -> tuple[str, str]:
     names, n_names = table.names, len(table.names)
     fields = [x for name in names[1:] for x in table.values(name)]
     are_numbers = all(x is not None and number_of(x) is not None for x in fields)
-    if not (fields and (sep == "\t" or are_numbers or has_roles(names))):
+    if not (fields and (sep == "\t" or are_numbers or named_rows(names))):
         return "", ""
     options = [argument("format", "csv")]
     if sep == " ":

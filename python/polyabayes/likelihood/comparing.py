@@ -25,6 +25,7 @@ from polyabayes.exceptions import (
     WorkerError,
     argument,
 )
+from polyabayes.likelihood import foreign
 from polyabayes.likelihood.comparison import Comparison, is_scored
 from polyabayes.likelihood.differences import Contender, score_differences
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
@@ -100,7 +101,7 @@ def compare(
         or dates as 2008-01-31. They are cut into 20 blocks with about equally many documents,
         which are the groups.
     **scoring
-        Further arguments of :func:`log_likelihood`: `executor`, `n_jobs`, `unseen` and others. With
+        Further arguments of :func:`log_likelihood`, as `executor`, `unseen`, `missing_words`. With
         ``unseen="drop"``, all models score the tokens of the words that all models know. Given the
         lengths, each topic is renormalised over these words. The table shows the share of tokens
         left out.
@@ -157,7 +158,8 @@ def compare(
     corpus = read_documents(known.values(), of_layer(documents, layer))
     labels = corpus._groups_of(groups, times)
     warn_of_few_groups(labels)
-    known = {name: _named_by(corpus, model) for name, model in known.items()}
+    policy = scoring.pop("missing_words", None)
+    known = {name: _named_by(corpus, model, policy) for name, model in known.items()}
     known, documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
     # Each model may need exposures; a comparison of only LDA models refuses them.
     by_use = sorted(known.values(), key=lambda model: model._conditions_on_length)
@@ -251,17 +253,17 @@ def _check_enough(results: Mapping[str, Any], refused: Mapping[str, PolyabayesEr
     raise type(error)(f"models[{name!r}]: {error}") from error
 
 
-def _named_by(corpus: Corpus, model: Scorable) -> Scorable:
+def _named_by(corpus: Corpus, model: Any, policy: str | None) -> Scorable:
     """Give a model without a vocabulary the words of the documents, whose columns it shares.
 
-    Words that another model lacks can then be dropped for all.
+    Words that another model lacks can then be dropped for all. `policy` is that of words that the
+    documents lack.
     """
     nameless = getattr(model, "vocabulary_", corpus) is None
-    if not nameless or getattr(model, "n_features_in_", None) != corpus.n_words:
-        return model
-    named: Any = copy(model)
-    named.vocabulary_ = corpus.vocabulary
-    return named  # type: ignore[no-any-return]
+    if nameless and getattr(model, "n_features_in_", None) == corpus.n_words:
+        model = copy(model)
+        model.vocabulary_ = corpus.vocabulary
+    return foreign.of_measured_words(model, corpus, "documents", policy, "drop")[0]  # type: ignore
 
 
 def _known_to_all(

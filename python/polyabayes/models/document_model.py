@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.naming import columns_by_name, rows_by_name
+from polyabayes.data.naming import by_topic, columns_by_name, rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
@@ -293,10 +293,7 @@ class DocumentModel(SeveralVocabularies):
             model.bias_ = checks.vector("bias", 0.0 if bias is None else bias, n_words)
         if covariance is None:
             raise InvalidTypeError(f"{argument('covariance')} must be given")
-        topics = checks.index_of(topic_word)
-        topics = None if topics is None else topics[: len(np.atleast_1d(covariance))]
-        covariance = rows_by_name("covariance", covariance, topics)
-        covariance = columns_by_name("covariance", covariance, topics)
+        covariance = by_topic("covariance", covariance, topic_word, axes=(0, 1))
         square = "(n_coordinates, n_coordinates)"
         model.covariance_ = checks.matrix("covariance", covariance, square)
         n_coordinates, n_columns = model.covariance_.shape
@@ -412,11 +409,9 @@ class DocumentModel(SeveralVocabularies):
 
     def _set_prior(self, name: str, values: Any, coefficients: Any, topic_word: Any) -> None:
         n, names = self._n_prior_parameters(), self.covariate_names
-        topics = checks.index_of(topic_word)
-        topics = None if topics is None else topics[:n]
-        values = columns_by_name(name, values, topics)
-        coefficients = rows_by_name("coefficients", coefficients, topics)
+        values = by_topic(name, values, topic_word)
         coefficients = columns_by_name("coefficients", coefficients, names)
+        coefficients = by_topic("coefficients", coefficients, topic_word, axes=(0,))
         if (values is None) == (coefficients is None):
             raise InvalidArgumentError(f"give {argument(name)} or {argument('coefficients')}")
         if coefficients is not None:

@@ -17,7 +17,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
-from polyabayes.data.naming import rows_by_name
+from polyabayes.data.naming import by_topic
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -382,9 +382,8 @@ class LatentDirichletAllocation(TopicModel):
         2.1816
         """
         n_components = len(checks.matrix("topic_word", topic_word))
-        topics = checks.index_of(topic_word)
-        doc_topic_prior = rows_by_name("doc_topic_prior", doc_topic_prior, topics)
-        topic_concentration = rows_by_name("topic_concentration", topic_concentration, topics)
+        doc_topic_prior = by_topic("doc_topic_prior", doc_topic_prior, topic_word)
+        topic_concentration = by_topic("topic_concentration", topic_concentration, topic_word)
         model = cls(n_components, doc_topic_prior=doc_topic_prior, random_state=random_state)
         prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)

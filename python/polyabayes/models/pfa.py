@@ -18,7 +18,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.data.naming import rows_by_name
+from polyabayes.data.naming import by_topic
 from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
@@ -291,12 +291,9 @@ class PoissonFactorAnalysis(TopicModel):
         -2.909967
         """
         n_components = len(checks.matrix("topic_word", topic_word))
-        topics = checks.index_of(topic_word)
-        shape, probability = (
-            rows_by_name(name, values, topics)
-            for name, values in (("shape", shape), ("probability", probability))
-        )
-        topic_concentration = rows_by_name("topic_concentration", topic_concentration, topics)
+        shape = by_topic("shape", shape, topic_word)
+        probability = by_topic("probability", probability, topic_word)
+        topic_concentration = by_topic("topic_concentration", topic_concentration, topic_word)
         model = cls(n_components, shape=shape, probability=probability, random_state=random_state)
         r = checks.positive_vector("shape", shape, n_components)
         p = _probabilities(probability, n_components)

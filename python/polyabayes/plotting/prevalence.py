@@ -92,14 +92,15 @@ def plot_prevalence(
         shown = np.sort(np.argsort(-np.abs(means).max(axis=0), kind="stable")[:_MOST_SHOWN])
     else:
         shown = np.array([checks.whole_number("topics", k, 0, n_topics - 1) for k in topics])
-    if event == "difference" and along is None:
-        shown = shown[np.argsort(-means[:, shown].mean(axis=0), kind="stable")]
     known = found.labels or [f"topic {k}" for k in range(n_topics)]
     names = [known[k] for k in shown] if labels is None else list(labels)
     if len(names) != len(shown):
         raise InvalidArgumentError(
             f"{argument('labels')} has {len(names)} names for {len(shown)} topics"
         )
+    if event == "difference" and along is None:
+        order = np.argsort(-means[:, shown].mean(axis=0), kind="stable")
+        shown, names = shown[order], [names[place] for place in order]
     ends = found.interval()[..., shown]
     means = means[:, shown]
     if along is not None:

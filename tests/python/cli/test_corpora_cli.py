@@ -45,7 +45,7 @@ def test_columns_are_named(fitted, name, content, options, words):
 
 def test_triplets_with_unknown_headers_are_a_warning(fitted, capsys):
     assert fitted("x.csv", "u,i,c\n7,30,2\n7,31,5\n9,30,4\n")[0] == 0
-    assert "--document u, --word i and --count c; if not, --read-option layout=wide" in (
+    assert "--document u --word i --count c; if not, --read-option layout=wide" in (
         capsys.readouterr().err
     )
 

@@ -158,7 +158,7 @@ def test_vocabularies_that_do_not_match(sklearn_lda, gensim_lda):
         errors.InvalidArgumentError, message, pb.interop.from_sklearn, sklearn_lda, ["a", "b", "c"]
     )
     assert_refused(
-        errors.InvalidTypeError, "vectoriser", pb.interop.from_sklearn, sklearn_lda, "abcd"
+        errors.InvalidTypeError, "sequence of str", pb.interop.from_sklearn, sklearn_lda, "abcd"
     )
     named = pb.interop.from_sklearn(sklearn_lda, of_tomotopy("LDAModel", TOKENS, k=2).used_vocabs)
     assert sorted(named.vocabulary_) == ["ball", "cell", "gene", "urn"]
@@ -296,5 +296,5 @@ def test_documents_that_a_vectoriser_cannot_read_and_columns_without_a_table_are
     assert np.isfinite(pb.log_likelihood(theirs, texts).values).all()
     assert_refused(errors.InvalidTypeError, "vectoriser", pb.log_likelihood, theirs, [["urn"]])
     column = pytest.importorskip("polars").Series([["urn", "ball"], ["urn"]])
-    assert_refused(errors.InvalidTypeError, "to_frame", pb.Corpus, column)
+    assert_refused(errors.InvalidTypeError, "a column of one", pb.Corpus, column)
     assert pb.Corpus(column.to_frame("text")).vocabulary.tolist() == ["ball", "urn"]

@@ -182,13 +182,6 @@ def test_activities_in_anndata_do_not_follow_the_depth():
     assert not adata.obsm
     pb.interop.to_anndata(adata, pfa, exposure="depth")
     found = adata.obsm["X_polyabayes"].sum(axis=1)
-    weights = pfa.topic_weights(adata, exposure=depth)
-    pb.interop.to_anndata(adata, pfa, key="again", exposure="depth", weights=weights)
-    np.testing.assert_array_equal(adata.obsm["X_again"], adata.obsm["X_polyabayes"])
-    with pytest.raises(errors.InvalidArgumentError, match="weights are of 3 documents"):
-        pb.interop.to_anndata(
-            adata, pfa, exposure="depth", weights=pfa.topic_weights(counts[:3], exposure=depth[:3])
-        )
     assert abs(np.corrcoef(np.log(found), np.log(depth))[0, 1]) < 0.2
     assert np.corrcoef(found, activity.sum(axis=1))[0, 1] > 0.9
     lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(adata)

@@ -255,6 +255,10 @@ def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured():
         assert_refused(
             InvalidArgumentError, told, pb.log_likelihood, model, documents, missing_words="raise"
         )
+    both = {"one": model, "two": pfa_of(SIGNATURES, 1.0)}
+    with pytest.warns(DataWarning, match=told):
+        compared = pb.compare(both, cells, event="counts", given_length=False)
+    assert compared.results["one"].total == pytest.approx(exact[0], rel=1e-9)
     # Words of texts are those that occur.
     assert np.isfinite(pb.log_likelihood(model, [["a", "b"]]).values).all()
 
@@ -437,7 +441,7 @@ def test_streams_of_documents_need_one_vocabulary():
     shards = pb.write_shards(iter(SPOKEN), "shards", vocabulary=words)
     np.testing.assert_allclose(pb.log_likelihood(model, shards).values, expected, rtol=1e-12)
     blocks = (pb.Corpus.from_documents(block) for block in (SPOKEN[:1], SPOKEN[1:]))
-    assert_refused(InvalidArgumentError, "its vocabulary", pb.write_shards, blocks, "others")
+    assert_refused(InvalidArgumentError, "the same words", pb.write_shards, blocks, "others")
 
 
 def test_words_are_filtered_by_list_and_by_documents():

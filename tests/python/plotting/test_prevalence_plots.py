@@ -51,6 +51,9 @@ def test_differences_have_a_row_for_each_topic_the_largest_first():
     assert [x.get_label() for x in ax.containers] == of.rows
     colours = [x.lines[0].get_color() for x in ax.containers]
     assert len(set(colours)) == len(colours)
+    named = pb.plotting.plot_prevalence(of, [1, 4, 2], labels=["1", "4", "2"])
+    shown = [int(label.get_text()) for label in named.get_yticklabels()]
+    assert (np.diff(means[shown]) <= 0).all()
 
 
 @pytest.mark.parametrize("kind", ["grid", "differences", "lines", "similarity"])

@@ -101,8 +101,7 @@ class FrameTable(Table):
     def values(self, name: str) -> list[Any]:
         """The values of a column; None if missing."""
         series = self._series(name)
-        values: list[Any] = series.astype(object).where(series.notna(), None).tolist()
-        return values
+        return list(series.astype(object).where(series.notna(), None))
 
     def counts(self, names: Sequence[str]) -> CountMatrix:
         """Columns of counts, checked."""

@@ -92,7 +92,10 @@ def checked_tokens(number: int, document: Any) -> list[str]:
     tokens = list(_iterated(document, f"document {number}", "tokens"))
     for token in tokens:
         if not isinstance(token, str):
-            raise InvalidTypeError(f"document {number} holds the token {token!r}, not a str")
+            raise InvalidTypeError(
+                f"document {number} holds the token {token!r:.60}, not a str; counts of words by "
+                "number, as those of stm and gensim, go to polyabayes.Corpus(documents)"
+            )
     return tokens
 
 

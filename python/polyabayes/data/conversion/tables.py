@@ -217,6 +217,8 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
 def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -> str:
     """Options that read a table, by how it looks: they are for the caller, and never taken."""
     names = [name for name in names if name.lower() not in _ROW_NAMES] or names
+    if not table.n_rows or names in ([], [ids]):
+        return "Give a table with rows and columns"
     kinds = {name: table.kind(name) for name in names}
     labels = [name for name in names if name in labels or kinds[name] != "number"]
     numbers = [name for name in names if name not in labels and name != ids]
@@ -284,14 +286,9 @@ def columns_of(n_columns: int, n_labels: int) -> list[str]:
     return ["id"] * (n_labels > 0) + [f"word{k}" for k in range(n_labels > 0, n_columns)]
 
 
-def has_roles(names: Sequence[str]) -> bool:
-    """Whether a header is a documented one of texts, documents or words."""
-    return headed(names, (*DOCUMENT_NAMES, *_WORD_NAMES, *_TEXT_NAMES)) is not None
-
-
 def named_rows(names: Sequence[str]) -> str | None:
-    """The first column, if its header is that of names of documents, words or rows."""
-    return headed(names[:1], (*DOCUMENT_NAMES, *_WORD_NAMES, *_ROW_NAMES))
+    """The first column, if its header is that of names of documents, words or rows, or of texts."""
+    return headed(names[:1], (*DOCUMENT_NAMES, *_WORD_NAMES, *_ROW_NAMES, *_TEXT_NAMES))
 
 
 def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[str]:

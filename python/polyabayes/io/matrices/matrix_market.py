@@ -11,9 +11,10 @@ from scipy.io import mminfo, mmread, mmwrite
 
 from polyabayes._support.files import content_of, open_binary, reading, refuse_announced, replacing
 from polyabayes._support.machine import memory_of_machine
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.exceptions import FileFormatError
+from polyabayes.exceptions import DataWarning, FileFormatError
 from polyabayes.io.integers import COUNT, DECIMAL, PLACE, check_lines, is_number, shown
 from polyabayes.io.vocabularies import words_beside
 
@@ -33,6 +34,12 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     entries are summed; entries of a pattern count once. With `transpose`, rows are words (genes)
     and columns are documents (cells).
     """
+    if not transpose and any(path.parent.glob("barcodes.tsv*")):
+        warn(
+            f"{path.parent} is of 10x Genomics, whose rows are genes, but here they are documents: "
+            f"read the folder, as polyabayes.read_corpus({str(path.parent)!r})",
+            DataWarning,
+        )
     return _corpus(path, _content(path), None, transpose)
 
 

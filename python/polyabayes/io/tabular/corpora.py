@@ -12,6 +12,7 @@ from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
+from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.tables import NamedColumns, Table, columns_of, named_rows
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
@@ -129,10 +130,6 @@ def corpus_of_table(
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:
-            found = found._replace(
-                counts=found.counts.T.tocsr(),
-                vocabulary=found.ids,
-                ids=found.vocabulary,
-                metadata=None,
-            )
+            turned = found.counts.T.tocsr()
+            found = Source(turned, vocabulary=found.ids, ids=found.vocabulary)
         return Corpus._made(found)
