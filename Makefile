@@ -62,7 +62,6 @@ audit: .venv/built .venv/tested
 bench: .venv/built .venv/tested
 	$(BIN)/python benches/record.py kernels
 	$(BIN)/python benches/record.py run --output $(RECORD)
-	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
 # Times of one thread in RECORD: a base for the comparison below.

@@ -114,6 +114,24 @@ mod tests {
         assert!((mean + 1_000.575_571_931_8).abs() < 4.0 * std_error, "{mean}");
     }
 
+    #[test]
+    fn dirichlet_means_are_proportional_to_the_shapes() {
+        let shapes = [0.2, 1.0, 3.0];
+        let mut rng = Key::new(3, Purpose::Score).rng();
+        let (mut mean, mut x, n) = ([0.0; 3], [0.0; 3], 20_000);
+        for _ in 0..n {
+            dirichlet(&shapes, &mut x, &mut rng);
+            assert!((x.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            for (m, x) in mean.iter_mut().zip(x) {
+                *m += x / f64::from(n);
+            }
+        }
+        for (m, s) in mean.iter().zip(shapes) {
+            let p = s / 4.2;
+            assert!((m - p).abs() < 4.0 * (p * (1.0 - p) / 5.2 / f64::from(n)).sqrt());
+        }
+    }
+
     /// Unsigned Stirling numbers of the first kind times a^l: the distribution of l tables.
     fn law_of_tables(n: u32, a: f64) -> Vec<f64> {
         let mut stirling = vec![1.0];

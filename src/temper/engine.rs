@@ -119,6 +119,7 @@ impl LadderPart<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::Stop;
     use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
     use crate::temper::LadderChains;
 
@@ -190,6 +191,18 @@ mod tests {
         }
     }
 
+    impl PortableTarget for Valley {
+        type Saved = ([usize; LANES], Uniforms);
+
+        fn save(&self, chains: &Walkers<'_>) -> Self::Saved {
+            (chains.states, chains.uniforms.clone())
+        }
+
+        fn restore(&self, (states, uniforms): Self::Saved) -> Result<Walkers<'_>> {
+            Ok(Walkers { values: &self.0, states, uniforms })
+        }
+    }
+
     fn run(
         target: &Valley,
         plan: RoundPlan,
@@ -227,5 +240,63 @@ mod tests {
         }
         assert!((0.6..1.5).contains(&(squares / 100.0)), "{squares}");
         assert!(n_held > 90, "{n_held}");
+    }
+
+    #[test]
+    fn ladders_that_travel_have_the_rounds_of_those_that_stay() {
+        let (target, key) = (Valley::new(), Key::new(4, Purpose::Score));
+        let whole = run(&target, plan(64), key, &()).unwrap();
+        let mut schedule = RoundSchedule::new(plan(64), target.sweep_cost());
+        let mut ladders: Vec<Option<Vec<u8>>> = vec![None; 4];
+        while let Some(n_scans) = schedule.next_scans {
+            let mut results = Vec::new();
+            for (replicate, saved) in ladders.iter_mut().enumerate() {
+                let part = LadderPart { replicate, n_scans, most: 3, saved: saved.as_deref() };
+                let (after, mut result) = part.run(&target, plan(64), key, &()).unwrap();
+                *saved = Some(after);
+                while result.is_none() {
+                    let part = LadderPart { replicate, n_scans, most: 3, saved: saved.as_deref() };
+                    let (after, found) = part.run(&target, plan(64), key, &()).unwrap();
+                    (*saved, result) = (Some(after), found);
+                }
+                results.extend(result);
+            }
+            schedule.add(&results);
+        }
+        assert_eq!(schedule.outcome, whole);
+        let damaged = ladders[0].as_ref().map(|saved| &saved[..100]);
+        let part = LadderPart { replicate: 0, n_scans: 128, most: 3, saved: damaged };
+        assert_eq!(part.run(&target, plan(64), key, &()), Err(Error::Saved));
+    }
+
+    /// Stops after a number of rounds of all replicates.
+    struct After(u64, std::sync::atomic::AtomicU64, Stop);
+
+    impl Observer for After {
+        fn advance(&self, units: u64) {
+            let before = self.1.fetch_add(units, std::sync::atomic::Ordering::Relaxed);
+            if before + units >= self.0 {
+                self.2.raise();
+            }
+        }
+
+        fn stopped(&self) -> bool {
+            self.2.stopped()
+        }
+    }
+
+    #[test]
+    fn a_stop_keeps_the_rounds_that_are_done() {
+        let (target, key) = (Valley::new(), Key::new(3, Purpose::Score));
+        let after = |n| After(n, 0.into(), Stop::default());
+        let whole = run(&target, plan(64), key, &()).unwrap();
+        let stopped = run(&target, plan(64), key, &after(3)).unwrap();
+        assert!(stopped.stopped && !whole.stopped && !stopped.converged);
+        assert_eq!(stopped.rounds, whole.rounds[..3]);
+        let found = temper(&target, plan(64), 10, key, &after(3)).unwrap();
+        assert!(found.draws.iter().all(|states| states.len() == 10));
+        let stop = Stop::default();
+        stop.raise();
+        assert_eq!(run(&target, plan(64), key, &stop), Err(Error::Stopped));
     }
 }

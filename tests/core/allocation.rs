@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use polyabayes::allocation::{
-    Ascent, EvidenceMethod, EvidenceSampler, EvidenceSettings, Filter, Limits, Network, Prior,
-    Problem, Sweeps, TokenOrder, ascend, best_particle, evidence, gibbs,
+    EvidenceMethod, EvidenceSampler, EvidenceSettings, Filter, Network, Prior, Problem, Sweeps,
+    TokenOrder, best_particle, evidence, gibbs,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::{Resampling, mean_and_error};
@@ -61,36 +61,6 @@ fn ln_probability(
 ) -> Result<Estimate> {
     let settings = EvidenceSettings { n_replicates: Some(n_replicates), ..settings.clone() };
     evidence(problem, &settings, seed, &()).map(|found| found.estimate)
-}
-
-#[test]
-fn coordinate_ascent_never_descends() {
-    for case in cases() {
-        for ascent in [Ascent::Variational, Ascent::Em, Ascent::DualEm, Ascent::Icm] {
-            let limits = Limits { max_iter: 60, tolerance: -1.0, n_restarts: 3 };
-            let result = ascend(&case.network, &case.data, None, ascent, limits, 5, &());
-            let Ok(found) = result else {
-                assert!(matches!(ascent, Ascent::DualEm | Ascent::Icm), "{}", case.name);
-                continue;
-            };
-            // Modes of the tables are clipped where α < 1, and ascend nothing.
-            let clipped = matches!(ascent, Ascent::Em | Ascent::Icm);
-            for pair in found.trace.windows(2).filter(|_| !clipped) {
-                assert!(pair[1] > pair[0] - 1e-10, "{} {ascent:?}: {pair:?}", case.name);
-            }
-            let n_tokens = case.data.total() as f64;
-            for counts in found.counts.iter().filter(|_| n_tokens > 0.0) {
-                let sum: f64 = counts.iter().sum();
-                let n_nodes = (sum / n_tokens).round();
-                assert!((sum - n_nodes * n_tokens).abs() < 1e-9 * sum.max(1.0), "{}", case.name);
-            }
-            if !clipped {
-                let problem = Problem::new(&case.network, &case.data, None).unwrap();
-                let exact = case.ln_evidence - problem.ln_total(case.rate);
-                assert!(*found.trace.last().unwrap() < exact + 1e-10, "{} {ascent:?}", case.name);
-            }
-        }
-    }
 }
 
 /// ln Pr(X | T) by enumeration.

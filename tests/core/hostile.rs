@@ -213,3 +213,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn tensors_and_graphs_with_a_flaw_are_refused() {
+    let tensor = |cells: &[i64], counts: &[i64]| CountTensor::new(vec![2, 3], cells, counts);
+    for cell in [[0, 3], [-2, 0]] {
+        assert!(tensor(&cell, &[1]).is_err());
+    }
+    for counts in [&[0][..], &[-1], &[1, 1]] {
+        assert!(tensor(&[0, 0], counts).is_err());
+    }
+    assert!(tensor(&[0, 1, 0, 1], &[1, 1]).is_err() && tensor(&[1, 0, 0, 0], &[1, 1]).is_err());
+    assert!(tensor(&[0, 0, 0, 1], &[1, i64::MAX]).is_err());
+    let graph = |sizes: [usize; 2], parents: [&[usize]; 2], axes: &[usize]| {
+        let prior = Prior { concentration: 1.3, tables: None };
+        let parents = parents.map(<[usize]>::to_vec).to_vec();
+        Network::new(sizes.to_vec(), parents, axes.to_vec(), &[], prior)
+    };
+    assert!(graph([2, 2], [&[], &[0]], &[0]).is_ok());
+    for parents in [[&[][..], &[1]], [&[], &[2]], [&[], &[0, 0]], [&[1], &[0]]] {
+        assert!(graph([2, 2], parents, &[0]).is_err());
+    }
+    for (sizes, axes) in [([0, 2], &[0][..]), ([2, 2], &[0, 0]), ([2, 2], &[])] {
+        assert!(graph(sizes, [&[], &[0]], axes).is_err());
+    }
+}

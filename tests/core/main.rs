@@ -6,7 +6,6 @@ mod allocation;
 mod bursts;
 mod calibration;
 mod covariates;
-mod em;
 mod enumeration;
 mod exact;
 mod exposure;

@@ -2,119 +2,17 @@
 
 use polyabayes::Error;
 use polyabayes::allocation::{
-    Ascent, Completion, EvidenceMethod, EvidenceSettings, Filter, Incomplete, Limits,
-    MissingAscent, Network, Prior, Problem, TokenOrder, evidence,
+    Ascent, Completion, Incomplete, Limits, MissingAscent, Network, Prior,
 };
 use polyabayes::counts::CountTensor;
-use polyabayes::math::Resampling;
 
 use crate::common::looks::Looks;
-use crate::common::networks::{nmf, shape, tensor};
+use crate::common::networks::{nmf, tensor};
 
 const BUDGET: f64 = 1e9;
 
-fn flat(cells: Vec<Vec<usize>>) -> Vec<u32> {
-    cells.into_iter().flatten().map(|i| i as u32).collect()
-}
-
 fn exact(incomplete: &Incomplete, max_total: Option<u64>) -> Completion {
     incomplete.enumerate(max_total, BUDGET, &()).unwrap()
-}
-
-const FILTER: Filter = Filter {
-    n_particles: 16,
-    threshold: 0.5,
-    resampling: Resampling::Systematic,
-    order: TokenOrder::Random,
-    n_sweeps: 0,
-};
-
-/// Networks over two axes of sizes 3 and 3, or 3, 3 and 2: tied, of visible nodes alone, with edges
-/// between those, with hidden nodes in several cliques.
-fn networks_of_all_kinds() -> Vec<Network> {
-    let network = |sizes: &[usize], parents: &[&[usize]], axes: &[usize], ties: &[&[usize]]| {
-        let prior = Prior { concentration: 1.5, tables: None };
-        let parents = parents.iter().map(|parents| parents.to_vec()).collect();
-        let ties: Vec<Vec<usize>> = ties.iter().map(|tie| tie.to_vec()).collect();
-        Network::new(sizes.to_vec(), parents, axes.to_vec(), &ties, prior).unwrap()
-    };
-    vec![
-        nmf(&[3, 3], 2, 1.5),
-        network(&[3, 3, 2], &[&[2], &[2], &[]], &[0, 1], &[&[0, 1]]),
-        network(&[3, 3], &[&[], &[]], &[0, 1], &[&[0, 1]]),
-        network(&[3, 3], &[&[], &[0]], &[0, 1], &[]),
-        network(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[0, 1], &[]),
-        // j -> k; j, k -> r; k, r -> i
-        network(&[3, 3, 2, 2], &[&[2, 3], &[], &[1], &[1, 2]], &[0, 1, 2], &[]),
-    ]
-}
-
-/// Probability of the observed cells with up to so many tokens in two missing ones, and what is
-/// expected of these, by the evidence of all tensors that agree with the observed cells.
-fn all_completions(
-    network: &Network,
-    cells: &[(Vec<usize>, u64)],
-    missing: &[Vec<usize>; 2],
-    rate: f64,
-    most: u64,
-) -> (f64, [f64; 2]) {
-    let (mut evidence, mut sums) = (0.0, [0.0; 2]);
-    for first in 0..=most {
-        for second in 0..=most - first {
-            let mut whole = cells.to_vec();
-            whole.extend(missing.iter().cloned().zip([first, second]));
-            let data = tensor(shape(network), &serde_json::json!(whole));
-            let problem = Problem::new(network, &data, None).unwrap();
-            let found =
-                self::evidence(&problem, &EvidenceSettings::new(EvidenceMethod::Exact), 0, &())
-                    .unwrap();
-            let ln_value = found.estimate.ln_value;
-            let joint = (ln_value + problem.ln_total(rate)).exp();
-            evidence += joint;
-            sums[0] += joint * first as f64;
-            sums[1] += joint * second as f64;
-        }
-    }
-    (evidence, sums.map(|sum| sum / evidence))
-}
-
-#[test]
-fn sums_are_those_over_all_completions() {
-    let (rate, most) = (0.8, 4);
-    for (number, network) in networks_of_all_kinds().into_iter().enumerate() {
-        let n_axes = network.axes().len();
-        let place = |cell: [usize; 3]| cell[..n_axes].to_vec();
-        let cells = [(place([0, 0, 0]), 2), (place([0, 2, 1]), 1), (place([1, 2, 0]), 1)];
-        let missing = [place([0, 1, 1]), place([2, 0, 0])];
-        let data = tensor(shape(&network), &serde_json::json!(cells));
-        let outside = flat(missing.to_vec());
-        let incomplete = Incomplete::new(&network, &data, &outside, rate, None).unwrap();
-        let last = Some(data.total() + most);
-        let found = exact(&incomplete, last);
-        let (evidence, counts) = all_completions(&network, &cells, &missing, rate, most);
-        let off = found.evidence.ln_value - evidence.ln();
-        assert!(off.abs() < 1e-12, "{number}: {off}");
-        for (&(value, _), count) in found.expected.iter().zip(counts) {
-            assert!((value - count).abs() < 1e-12, "{number}: {value} {count}");
-        }
-        let filtered = incomplete.filter(&FILTER, last, 1_000, 5, &()).unwrap();
-        let error = filtered.evidence.std_error;
-        let off = filtered.evidence.ln_value - evidence.ln();
-        assert!(off.abs() < 4.0 * error && error < 0.02, "{number}: {off} {error}");
-        for (&(value, error), count) in filtered.expected.iter().zip(counts) {
-            assert!((value - count).abs() < 4.0 * error && error < 0.02, "{number}: {value}");
-        }
-        let bound = bounds(&network, &data, &outside, rate);
-        assert!(
-            bound.decomposition.trace.windows(2).all(|pair| pair[1] > pair[0] - 1e-10),
-            "{number}"
-        );
-        let most = (found.evidence.ln_value.exp() + found.ln_remainder.exp()).ln();
-        assert!(
-            bound.decomposition.trace[bound.decomposition.trace.len() - 1] < most,
-            "{number}: {most}"
-        );
-    }
 }
 
 /// Networks, data, missing cells and rates that end at different totals.

@@ -17,7 +17,9 @@ USE = re.compile(r"(\bpub(?:\([\w: ]+\))? )?\buse ([\w:]+?)(?:::\{([^}]*)\})?;")
 
 def read(file):
     """The paths that a file uses, and those that it passes on by the names that they have there."""
-    code = re.sub(r"//.*", "", file.read_text("utf-8")).partition("#[cfg(test)]\nmod tests {")[0]
+    code = file.read_text("utf-8").partition("#[cfg(test)]\nmod tests {")[0]
+    # Comments, and the paths of visibilities, which are no imports.
+    code = re.sub(r"//.*|(?<=pub)\(in [\w:]+\)", "", code)
     used, passed_on = [], {}
     for is_public, head, leaves in USE.findall(code):
         for leaf in leaves.split(",") if leaves else [""]:

@@ -174,4 +174,39 @@ mod tests {
         let share = n_upper as f64 / N_DRAWS as f64;
         assert!((share - 0.5).abs() < 4.0 * error, "{share} {error}");
     }
+    #[test]
+    fn a_backward_draw_is_the_reversal_of_a_forward_draw() {
+        const N: i32 = 12;
+        const N_DRAWS: usize = 200_000;
+        let law: Vec<f64> = (0..=N).map(|n| (1.5 * f64::from(n)).cos().exp()).collect();
+        let mut buffer = Vec::new();
+        let mut rng = Key::new(8, Purpose::Score).rng();
+        let mut shares = |from: i32, order| {
+            let mut n_drawn = [0.0; N as usize + 1];
+            for _ in 0..N_DRAWS {
+                let weights = |n: i32| law[n as usize].ln();
+                let mut strides =
+                    StrideMoves { n_tokens: N, stride: 4, weights, buffer: &mut buffer };
+                let to = strides.redraw(from, order, std::array::from_fn(|_| rng.random()));
+                n_drawn[to as usize] += 1.0 / N_DRAWS as f64;
+            }
+            n_drawn
+        };
+        let forward: Vec<_> = (0..=N).map(|from| shares(from, SweepOrder::Forward)).collect();
+        let backward: Vec<_> = (0..=N).map(|from| shares(from, SweepOrder::Backward)).collect();
+        let mut largest_asymmetry = 0.0_f64;
+        for one in 0..=N as usize {
+            for other in 0..=N as usize {
+                let there = law[one] * forward[one][other];
+                let back = law[other] * backward[other][one];
+                let same_order = law[other] * forward[other][one];
+                let error = (law[one] * there + law[other] * back + 1e-6) / N_DRAWS as f64;
+                assert!((there - back).abs() < 5.0 * error.sqrt(), "{one} {other}: {there} {back}");
+                largest_asymmetry =
+                    largest_asymmetry.max((there - same_order).abs() / error.sqrt());
+            }
+        }
+        // Two draws in the same order are not each other's reversal.
+        assert!(largest_asymmetry > 20.0, "{largest_asymmetry}");
+    }
 }

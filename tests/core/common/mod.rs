@@ -5,7 +5,7 @@ pub(crate) mod networks;
 
 use polyabayes::math::dirichlet;
 use polyabayes::regression::Design;
-use polyabayes::rng::{Key, Purpose, Rng};
+use polyabayes::rng::Rng;
 use polyabayes::training::{
     Chain, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior, Schedule, Tokens,
 };
@@ -54,23 +54,6 @@ fn case(case: &Value) -> Case {
 
 fn floats(values: &Value) -> Vec<f64> {
     values.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
-
-/// An LDA model with sparse topics, and documents drawn from it.
-pub(crate) fn simulated(
-    n_topics: usize,
-    n_words: usize,
-    alpha: f64,
-    n_tokens: usize,
-    n_documents: usize,
-    seed: u64,
-) -> (TopicModel, CountMatrix) {
-    let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let phi = topics(n_topics, n_words, 0.05, &mut rng);
-    let alpha = vec![alpha; n_topics];
-    let documents = (0..n_documents).map(|_| (alpha.clone(), n_tokens));
-    let counts = lda_documents(&phi, documents, &mut rng);
-    (TopicModel::lda(alpha, &phi.concat()).unwrap(), counts)
 }
 
 /// Rows from a symmetric Dirichlet: topics, or a table of a network.

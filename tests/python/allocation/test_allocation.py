@@ -10,6 +10,7 @@ from scipy.special import gammaln
 import polyabayes as pb
 from helpers.networks import ln_enumerated_case, problem
 from polyabayes import AllocationModel, CountTensor, Evidence
+from polyabayes.exceptions import InvalidArgumentError
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
@@ -26,6 +27,20 @@ def test_exact_evidence_is_that_of_rational_arithmetic(case):
     assert given.value == pytest.approx(case["log_probability_given_total"], abs=1e-10)
     assert evidence.value == given.value + evidence.log_probability_of_total
     assert given.value == pytest.approx(ln_enumerated_case(case), abs=1e-10)
+
+
+@pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
+@pytest.mark.parametrize("method", ["vb", "dual-em"])
+def test_coordinate_ascent_never_descends_and_stays_below_the_evidence(case, method):
+    model, tensor = problem(case)
+    is_apart = case["name"].startswith(("markov", "pachinko-three")) and "tied" not in case["name"]
+    if method == "dual-em" and is_apart:
+        with pytest.raises(InvalidArgumentError, match="need all of them in one clique"):
+            model.decompose(tensor, method)
+        return
+    found = model.decompose(tensor, method, max_iter=60, tol=1e-14, n_restarts=3, random_state=5)
+    assert (np.diff(found.trace) > -1e-10).all()
+    assert found.value < case["log_probability_given_total"] + 1e-10
 
 
 def test_best_bounds_of_the_toy_matrices(shared_vectors):

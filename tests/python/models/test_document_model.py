@@ -326,3 +326,59 @@ def test_columns_of_r_are_made_of_the_table():
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             pb.log_likelihood(model, DOCUMENTS, covariates=table | column)
+
+
+WORDS_OF = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6], [0.25, 0.05, 0.6, 0.1]])
+MEAN, COVARIANCE = np.array([0.3, -0.5]), np.array([[1.5, 0.4], [0.4, 0.8]])
+EXPERTS = {"decoder": "softmax", "bias": [0.1, -0.3, 0.2, 0.0]}
+# Models and temperatures: annealing takes few from a fit, and more from a prior.
+NORMALS = {
+    "mixture": (normal(WORDS_OF, MEAN, COVARIANCE), 8),
+    "softmax": (normal(WORDS_OF[:2], MEAN, [[4.0, -1.0], [-1.0, 3.0]]), 8),
+    "experts": (normal(5 * WORDS_OF[:2] - 1, MEAN, COVARIANCE, weights="identity", **EXPERTS), 8),
+    "experts of shares": (normal(5 * WORDS_OF[:2] - 1, MEAN, COVARIANCE, **EXPERTS), 8),
+    "wide": (normal(WORDS_OF, MEAN, 20 * COVARIANCE), 100),
+    "very wide": (normal(WORDS_OF, MEAN, 2e3 * COVARIANCE), 100),
+}
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+@pytest.mark.parametrize(("model", "n_samples"), NORMALS.values(), ids=NORMALS)
+def test_annealing_agrees_with_quadrature_in_its_errors(model, n_samples):
+    # Quadrature of wide priors takes long.
+    step, n_seeds = (1, 40) if n_samples == 8 else (6, 120)
+    rows = np.array([[i % 5, i * i % 4, i % 3, 7 * i % 6] for i in range(1, 25, step)])
+    exact = pb.log_likelihood(model, rows)
+    runs = [
+        pb.log_likelihood(model, rows, "annealed", n_samples=n_samples, random_state=seed)
+        for seed in range(n_seeds)
+    ]
+    gaps = np.array([run.values - exact.values for run in runs])
+    assert np.mean((gaps / [run.std_errors for run in runs]) ** 2) < 1.5
+    ratios = np.expm1(gaps)
+    assert abs(ratios.mean()) < 3 * ratios.std() / np.sqrt(ratios.size)
+
+
+def test_a_covariance_of_lower_rank_leaves_dimensions_out():
+    three = np.pad(COVARIANCE, (0, 1))
+    found, expected = (
+        pb.log_likelihood(normal(WORDS_OF, mean, covariance), [[3, 1, 0, 2]]).total
+        for mean, covariance in (([*MEAN, 0.0], three), (MEAN, COVARIANCE))
+    )
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_prior_too_wide_for_quadrature_is_annealed_from_itself():
+    """The sum over corners: all but half a percent of the prior is a document of one topic."""
+    row = np.array([3, 0, 2, 4])
+    found = pb.log_likelihood(normal(WORDS_OF, MEAN, 1e8 * COVARIANCE), [row], random_state=0)
+    (a, c), (_, b) = COVARIANCE
+
+    def wedge(x, both, y):
+        """Probability that two correlated normals are positive."""
+        return 0.25 + np.arcsin(both / np.sqrt(x * y)) / (2 * np.pi)
+
+    shares = wedge(a, a - c, a + b - 2 * c), wedge(b, b - c, a + b - 2 * c), wedge(a, c, b)
+    assert sum(shares) == pytest.approx(1, abs=1e-12)
+    expected = np.log(shares @ np.prod(WORDS_OF**row, axis=1))
+    assert abs(found.total - expected) < 3 * found.total_std_error + 0.005

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import digamma
+from scipy.special import digamma, gammaln
 from sklearn.base import clone
 
 import polyabayes as pb
@@ -45,6 +45,35 @@ def test_with_a_prior_of_the_topics_the_trace_is_what_em_climbs(data):
     assert (np.diff(climbed) >= -1e-9 * np.abs(climbed[1:])).all()
     ln_prior = 1.5 * np.log(100 * model.components_).sum()
     assert climbed[-1] == pytest.approx(model.bound_ + ln_prior, rel=1e-12)
+
+
+def mean_field_bounds(model, counts):
+    """Bounds of a document where updates of gamma rest, from even ones and from one topic each."""
+    alpha, phi = model.doc_topic_prior_, model.components_[:, counts > 0]
+    counts, found = counts[counts > 0], []
+    for share in (np.full(len(alpha), 1 / len(alpha)), *np.eye(len(alpha))):
+        gamma = alpha + counts.sum() * share
+        for _ in range(300):
+            x = digamma(gamma) - digamma(gamma.sum())
+            weights = np.exp(x)[:, np.newaxis] * phi
+            of_theta = gammaln(gamma) - gammaln(alpha) + (alpha - gamma) * x
+            of_totals = gammaln(alpha.sum()) - gammaln(gamma.sum())
+            bound = of_totals + of_theta.sum() + counts @ np.log(weights.sum(axis=0))
+            gamma = alpha + weights @ (counts / weights.sum(axis=0))
+        found.append(bound)
+    return min(found), max(found)
+
+
+@pytest.mark.parametrize("n_components", [2, 3, 4])
+def test_the_bound_is_that_of_the_mean_field_and_below_the_likelihood(n_components):
+    corpus = pb.datasets.make_lda_corpus(
+        12, 8, 2, document_length=7, doc_topic_prior=0.3, topic_word_prior=0.5, random_state=4
+    ).corpus
+    model = em(n_components, max_iter=60, tol=1e-6).fit(corpus)
+    rows = corpus.counts.toarray()
+    low, high = np.sum([mean_field_bounds(model, row) for row in rows], axis=0)
+    assert low - 1e-3 < model.bound_ < high + 1e-3
+    assert high < pb.log_likelihood(model, corpus, "exact").total
 
 
 @pytest.mark.parametrize("learn_priors", [False, True])
@@ -103,6 +132,16 @@ def test_models_grow_from_a_file_as_from_the_model_itself(data, tmp_path):
     np.testing.assert_array_equal(bounds[0].bound, bounds[1].bound)
     spoilt = em(5, init=loaded, topic_word_prior=1e6).fit(data.corpus)
     assert spoilt.bound_ == em(5, init=model, topic_word_prior=1e6).fit(data.corpus).bound_
+
+
+def test_a_model_that_em_cannot_better_comes_back_as_it_was(data):
+    init = em(3).fit(data.corpus)
+    # So many pseudo-counts that no topic differs from the others.
+    spoilt = em(5, init=init, topic_word_prior=1e9).fit(data.corpus)
+    assert spoilt.bound_ >= init.bound_
+    np.testing.assert_allclose(spoilt.components_[:3], init.components_, rtol=1e-14)
+    np.testing.assert_array_equal(spoilt.doc_topic_prior_, [*init.doc_topic_prior_, *[1e-100] * 2])
+    assert spoilt.topic_counts_[3:].tolist() == [0.0, 0.0]
 
 
 def test_fitting_by_gibbs_forgets_the_bound(data):

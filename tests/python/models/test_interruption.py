@@ -153,7 +153,10 @@ model = pb.LatentDirichletAllocation.from_parameters(
 network = pb.AllocationModel.nmf(3)
 WORK = {
     "score": lambda: pb.log_likelihood(model, counts, "smc", n_particles=100_000),
+    "l2r": lambda: pb.log_likelihood(model, counts * 10, "l2r", budget=1e18),
     "fit": lambda: pb.LatentDirichletAllocation(20, max_iter=10**6).fit(counts),
+    "em": lambda: pb.LatentDirichletAllocation(50, fit_method="em", max_iter=10**6).fit(counts),
+    "choice": lambda: pb.choose_n_components(pb.LatentDirichletAllocation(max_iter=10**5), counts),
     "evidence": lambda: network.log_evidence(counts, "smc", n_particles=1000),
     "heavy": lambda: network.log_evidence([[2 * 10**8, 1]], "tempered", n_samples=10**6),
     "decompose": lambda: network.decompose(counts, "gibbs", max_iter=10**7),
@@ -180,6 +183,7 @@ else:
         ("heavy", "main"),
         ("decompose", "left"),
         ("fit", "pool"),
+        *((work, "main") for work in ("l2r", "em", "choice")),
     ],
 )
 def test_one_interrupt_ends_a_process_wherever_it_works(work, where):

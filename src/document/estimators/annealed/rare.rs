@@ -96,3 +96,36 @@ fn largest_gain(gains: &[(f64, u32)]) -> f64 {
     }
     most
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_may_need_rare_topics_where_all_are_rare() {
+        let urn = |a: [f64; 2], counts: [u32; 2]| {
+            LocalUrn::from_rows(&a, &[(&[0.5, 0.6], counts[0]), (&[1e-4, 0.4], counts[1])]).unwrap()
+        };
+        assert!(may_need(&urn([0.01, 0.01], [2, 2]), 0.01));
+        assert!(!may_need(&urn([0.02, 0.02], [2, 2]), 0.01));
+        assert!(!may_need(&urn([0.01, 0.01], [1, 0]), 0.01));
+        assert!(!may_need(&urn([0.5, 1e-6], [2, 1]), 0.01));
+        assert!(may_need(&urn([0.5, 1e-6], [2, 2]), 0.01));
+    }
+
+    #[test]
+    fn rare_topics_open_where_the_words_are_theirs() {
+        let (a, q): (_, [&[f64]; 2]) = ([0.5, 1e-6], [&[0.5, 0.6], &[1e-4, 0.4]]);
+        let urn = |counts: [u32; 2]| {
+            LocalUrn::from_rows(&a, &[(q[0], counts[0]), (q[1], counts[1])]).unwrap()
+        };
+        assert!(!RareTopics::of(&urn([2, 1]), Rarity::EXACT).may_open);
+        assert_eq!(RareTopics::of(&urn([2, 1]), Rarity::EXACT).is_closed, [false, true]);
+        assert!(RareTopics::of(&urn([2, 2]), Rarity::EXACT).may_open);
+        let alone: [&[f64]; 2] = [&[0.0, 0.6], &[1e-4, 0.4]];
+        let urn = LocalUrn::from_rows(&a, &[(alone[0], 2), (alone[1], 2)]).unwrap();
+        assert!(!RareTopics::of(&urn, Rarity::EXACT).may_open);
+        let equal = LocalUrn::from_rows(&[1e-3, 1e-3], &[(q[0], 9), (q[1], 9)]).unwrap();
+        assert!(!RareTopics::of(&equal, Rarity::EXACT).may_open);
+    }
+}

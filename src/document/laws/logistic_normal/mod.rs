@@ -11,8 +11,6 @@ mod fit;
 mod quadrature;
 mod score;
 mod target;
-#[cfg(test)]
-mod tests;
 mod walk;
 
 pub use decoder::{Decoder, Link};

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 import polyabayes as pb
 from helpers.networks import ln_enumerated_case, problem
@@ -228,3 +228,53 @@ def test_laying_out_many_missing_cells_lets_other_threads_run():
     assert core.n_missing == np.count_nonzero(~observed)
     # It takes some tenths of a second; with the lock held there would be one tick at most.
     assert ticks[0] > 10
+
+
+def assert_within_errors(found, exact, largest):
+    """Every value is within four of its errors of the exact one, and no error above the largest."""
+    pairs = [
+        (found.log_joint, found.std_errors, exact.log_joint),
+        (found.posterior, found.posterior_std_errors, exact.posterior),
+        (found.expected_counts, found.expected_std_errors, exact.expected_counts),
+        ([found.evidence.value], [found.evidence.std_error], [exact.evidence.value]),
+    ]
+    for values, errors, truths in pairs:
+        assert np.all(np.abs(np.subtract(values, truths)) < 4 * np.array(errors) + 1e-12)
+        assert np.all(np.array(errors) < largest)
+
+
+KINDS = {
+    "mixture": AllocationModel("t -> i, j", {"t": 2}, 1.5, 0.8),
+    "tied": AllocationModel("t -> i, j", {"t": 2}, 1.5, 0.8, tied=[("i", "j")]),
+    "tied, nothing hidden": AllocationModel("i, j", {}, 1.5, 0.8, tied=[("i", "j")]),
+    "an edge of axes": AllocationModel("i -> j", {}, 1.5, 0.8),
+    "a core": AllocationModel("t -> i, s; s -> j", {"t": 2, "s": 2}, 1.5, 0.8),
+    "cliques": AllocationModel("j -> k; j, k -> r; k, r -> i", {"r": 2}, 1.5, 0.8),
+}
+
+
+@pytest.mark.parametrize("model", KINDS.values(), ids=KINDS)
+def test_sums_are_those_over_all_completions(model):
+    shape = (3, 3, 2)[: len(model.axes)]
+    counts, observed = np.zeros(shape, int), np.ones(shape, bool)
+    for cell, count in (((0, 0, 0), 2), ((0, 2, 1), 1), ((1, 2, 0), 1)):
+        counts[cell[: len(shape)]] = count
+    missing = [cell[: len(shape)] for cell in ((0, 1, 1), (2, 0, 0))]
+    values = []
+    for first, second in itertools.product(range(5), repeat=2):
+        counts[missing[0]], counts[missing[1]] = first, second
+        if first + second <= 4:
+            values.append((model.log_evidence(counts, "exact").value, first, second))
+    value, *expected = np.transpose(values)
+    observed[tuple(np.transpose(missing))] = False
+    options = {"observed": observed, "random_state": 1}
+    exact = model.predict_missing(counts * observed, "exact", max_total=8, **options)
+    assert exact.evidence.value == pytest.approx(logsumexp(value), abs=1e-11)
+    np.testing.assert_allclose(exact.expected_counts, expected @ softmax(value), atol=1e-11)
+    sizes = {"max_total": 8, "n_replicates": 40, "n_particles": 400}
+    found = model.predict_missing(counts * observed, "smc", **sizes, **options)
+    assert found.evidence.method == "smc"
+    assert found.evidence.is_unbiased
+    assert_within_errors(found, exact, largest=0.02)
+    bound = model.predict_missing(counts * observed, "vb", **options)
+    assert bound.evidence.value < np.logaddexp(exact.evidence.value, exact.log_remainder)
