@@ -65,7 +65,7 @@ class TopicWeights(Result):
     std : ndarray of shape (n_documents, n_components)
         Posterior standard deviation of each weight.
     std_errors : ndarray of shape (n_documents, n_components)
-        Standard error of each mean, by the spread of batches of Gibbs sweeps.
+        Standard error of each mean, by the spread of 16 chains.
     ids : ndarray of str objects, shape (n_documents,), or None
         Names of the documents, if any.
     topics : list of str or None
@@ -164,9 +164,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_documents, n_components)
             E[theta | document, model], averaged over Gibbs sweeps of each document: probabilities
-            for LDA, rates at exposure 1 for gamma-Poisson. The average of 100 sweeps is itself
-            uncertain, by up to 12 % of weights of less than a token: the ``std_errors`` of
-            ``topic_weights`` tell by how much. For NMF, weights after 200 of
+            for LDA, rates at exposure 1 for gamma-Poisson. The average of 112 sweeps, seven of
+            each of 16 chains, is itself uncertain, most of all in weights of less than a token:
+            the ``std_errors`` of ``topic_weights`` tell by how much. For NMF, weights after 200 of
             scikit-learn's updates from equal weights; words that no topic can produce are ignored,
             with an ImpossibleDocumentWarning. After ``set_output(transform="pandas")``, a
             DataFrame with the ids as index.
