@@ -159,6 +159,23 @@ def test_tokens_of_a_word_change_their_topic_together(alpha, s, phi, document):
         assert found.total_std_error < 0.15
 
 
+def test_one_topic_may_have_all_tokens_of_a_word():
+    """It is the only one, or the only one that can produce the word, of which there are hundreds."""
+    documents = [[500, 3, 0, 40], [7, 0, 0, 0]]
+    exact = pb.log_likelihood(lda([7.5], 1), documents, "exact").values
+    found = pb.log_likelihood(lda([7.5], 1), documents, "annealed", random_state=0).values
+    np.testing.assert_allclose(found, exact, rtol=1e-9)
+    two = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=[1e-4, 5.0],
+        topic_word=[[0.001, 0.999], [0.0, 1.0]],
+        topic_concentration=[1e-3, 5.0],
+    )
+    exact = pb.log_likelihood(two, [[400, 30]], "exact").total
+    found = pb.log_likelihood(two, [[400, 30]], "annealed", random_state=0)
+    assert found.total == pytest.approx(exact, abs=4 * found.total_std_error + 1e-6)
+    assert found.total_std_error < 0.3
+
+
 def test_threads_and_order_do_not_matter():
     rows = np.random.default_rng(0).poisson(3, (12, 4))
     call = {"method": "annealed", "random_state": 1}

@@ -73,9 +73,10 @@ impl Word<'_, '_> {
         is_listed: impl Fn(u16) -> bool,
         uniforms: &mut impl UniformLanes,
     ) {
-        let n_pairs = if topics.len() < MANY { 0 } else { topics.len() / 2 };
+        let is_divided = topics.len() >= MANY && self.among.len() > 1;
+        let n_pairs = if is_divided { topics.len() / 2 } else { 0 };
         topics.iter().for_each(|topics| put(&mut self.buffers.held, topics));
-        if order == SweepOrder::Backward && n_pairs > 0 {
+        if order == SweepOrder::Backward && is_divided {
             self.divide(topics, uniforms);
         }
         for step in 0..=n_pairs {
@@ -85,7 +86,7 @@ impl Word<'_, '_> {
             };
             self.redraw_together(moved, &is_listed, uniforms);
         }
-        if order == SweepOrder::Forward && n_pairs > 0 {
+        if order == SweepOrder::Forward && is_divided {
             self.divide(topics, uniforms);
         }
         topics.iter().for_each(|topics| take(&mut self.buffers.held, topics));
