@@ -160,15 +160,14 @@ def test_tokens_of_a_word_change_their_topic_together(alpha, s, phi, document):
 
 
 def test_one_topic_may_have_all_tokens_of_a_word():
-    """It is the only one, or the only one that can produce the word, of which there are hundreds."""
+    """It is the only one, or the only one that can produce the word."""
     documents = [[500, 3, 0, 40], [7, 0, 0, 0]]
     exact = pb.log_likelihood(lda([7.5], 1), documents, "exact").values
     found = pb.log_likelihood(lda([7.5], 1), documents, "annealed", random_state=0).values
     np.testing.assert_allclose(found, exact, rtol=1e-9)
+    phi, s = [[0.001, 0.999], [0.0, 1.0]], [1e-3, 5.0]
     two = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[1e-4, 5.0],
-        topic_word=[[0.001, 0.999], [0.0, 1.0]],
-        topic_concentration=[1e-3, 5.0],
+        doc_topic_prior=[1e-4, 5.0], topic_word=phi, topic_concentration=s
     )
     exact = pb.log_likelihood(two, [[400, 30]], "exact").total
     found = pb.log_likelihood(two, [[400, 30]], "annealed", random_state=0)
@@ -185,8 +184,7 @@ def test_threads_and_order_do_not_matter():
 
 
 def test_completion_is_a_conditional_probability():
-    s, observed = CONCENTRATIONS[0], [2, 0, 1, 1]
-    nexts = np.eye(4, dtype=int)
+    s, observed, nexts = CONCENTRATIONS[0], [2, 0, 1, 1], np.eye(4, dtype=int)
     found = pb.log_completion(lda(s), [observed] * 4, nexts, method="exact")
     expected = [true_lda(s, observed + one) - true_lda(s, observed) for one in nexts]
     np.testing.assert_allclose(found.values, expected, rtol=1e-11)
@@ -195,11 +193,10 @@ def test_completion_is_a_conditional_probability():
 def test_topic_weights_are_posterior_means():
     s, document = CONCENTRATIONS[0], DOCUMENTS[0]
     ln_weights, totals = allocations(ALPHA, s, document)
-    weights = np.exp(ln_weights - logsumexp(ln_weights))
-    expected = (weights @ totals + ALPHA) / (ALPHA.sum() + sum(document))
+    balls = np.exp(ln_weights - logsumexp(ln_weights)) @ totals + ALPHA
+    expected = balls / balls.sum()
     draws = [lda(s, random_state=seed).transform([document])[0] for seed in range(40)]
-    found = np.mean(draws, axis=0)
-    np.testing.assert_allclose(found, expected, atol=0.02)
+    np.testing.assert_allclose(np.mean(draws, axis=0), expected, atol=0.02)
 
 
 def test_simulated_documents_repeat_their_words_and_are_bracketed():
