@@ -14,7 +14,6 @@ pub mod log_sum;
 pub mod mean;
 pub mod pareto;
 pub mod resampling;
-pub mod single;
 pub mod special;
 
 pub use categorical::{pick, pick_lanes};

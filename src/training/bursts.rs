@@ -1,4 +1,4 @@
-//! Concentrations of bursty topics: φ_dk ~ Dirichlet(s_k φ_k) in every document d, or LDA where s_k is
+//! TopicConcentrations of bursty topics: φ_dk ~ Dirichlet(s_k φ_k) in every document d, or LDA where s_k is
 //! infinite (Doyle and Elkan 2009, "Accounting for burstiness in topic models", ICML).
 //!
 //! Given φ and the topics of all tokens, the density of s_k is its prior times
@@ -14,7 +14,7 @@ use crate::error::{Result, check_all, check_length};
 use crate::math::elementary::ln;
 use crate::rng::{Key, Rng};
 
-use super::sweeps::{BurstWeights, Bursts};
+use super::sweeps::{BurstCounts, BurstWeights};
 
 /// Median of the prior of s, and the value at which it starts.
 const MEDIAN: f64 = 100.0;
@@ -34,16 +34,16 @@ pub enum Concentration {
     Shared,
 }
 
-/// Concentrations of all topics between two sweeps.
-pub struct TopicBursts {
+/// TopicConcentrations of all topics between two sweeps.
+pub struct TopicConcentrations {
     how: Concentration,
     /// ln s of each topic.
     ln_s: Vec<f64>,
     inverse: Vec<f64>,
 }
 
-impl TopicBursts {
-    /// Concentrations as given, or at their start; `None` where all of them are infinite.
+impl TopicConcentrations {
+    /// TopicConcentrations as given, or at their start; `None` where all of them are infinite.
     ///
     /// # Errors
     /// Another number than one a topic; values that are not positive.
@@ -55,7 +55,7 @@ impl TopicBursts {
             ln_s = values.iter().map(|s| s.ln()).collect();
         }
         let is_lda = ln_s.iter().all(|s| s.is_infinite());
-        let mut bursts = TopicBursts { how, ln_s, inverse: vec![] };
+        let mut bursts = TopicConcentrations { how, ln_s, inverse: vec![] };
         bursts.invert();
         Ok((!is_lda).then_some(bursts))
     }
@@ -64,7 +64,7 @@ impl TopicBursts {
         self.inverse = self.ln_s.iter().map(|x| (-x).exp()).collect();
     }
 
-    /// Concentrations for a sweep over the tokens, given urn weights over φ.
+    /// TopicConcentrations for a sweep over the tokens, given urn weights over φ.
     pub(super) fn weights<'a>(&'a self, factor: &'a [f64]) -> BurstWeights<'a> {
         BurstWeights { inverse: &self.inverse, factor }
     }
@@ -153,7 +153,7 @@ impl RepeatedWords {
     /// Sorts what a sweep has found: the same for any order of documents. `phi` are probabilities of words
     /// in topics.
     pub(super) fn new(
-        mut found: Bursts,
+        mut found: BurstCounts,
         n_topics: usize,
         phi: impl Fn(u32, usize) -> f64 + Sync,
     ) -> Self {
@@ -275,7 +275,7 @@ mod tests {
     fn the_density_of_a_concentration_is_that_of_its_terms() {
         let phi = [0.5, 0.2, 0.3];
         let documents: [[u64; 3]; 5] = [[4, 0, 1], [2, 2, 0], [1, 0, 0], [0, 7, 2], [0, 1, 1]];
-        let mut found = Bursts { repeated: vec![], n_documents: vec![vec![], vec![0; 12]] };
+        let mut found = BurstCounts { repeated: vec![], n_documents: vec![vec![], vec![0; 12]] };
         for document in documents {
             found.n_documents[1][document.iter().sum::<u64>() as usize] += 1;
             for (word, &n) in (0..).zip(&document).filter(|(_, n)| **n > 1) {

@@ -1,11 +1,11 @@
 //! A chain of Gibbs sampling: topics of all tokens, φ and the other parameters in turn.
 
-use super::bursts::{RepeatedWords, TopicBursts};
+use super::bursts::{RepeatedWords, TopicConcentrations};
 use super::globals::{DocumentTotals, Globals, Swept, WordCounts};
 use super::limits::check_finite;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
-use super::sweeps::{Bursts, ExposedTokens, SweptTokens, TopicWeights, Topics};
+use super::sweeps::{BurstCounts, ExposedTokens, SweptTokens, TopicWeights, Topics};
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of, check_all, check_length};
@@ -167,7 +167,7 @@ impl<T: Tokens> Chain<T> {
 
     /// ln of the concentrations of topics, where they are learned.
     fn drawn_concentrations(&self) -> &[f64] {
-        self.globals.topics().bursts.as_ref().map_or(&[], TopicBursts::drawn)
+        self.globals.topics().bursts.as_ref().map_or(&[], TopicConcentrations::drawn)
     }
 
     /// Takes up tables and concentrations from the end of a state's parameters; returns the others.
@@ -289,7 +289,8 @@ impl<T: Tokens> Chain<T> {
         if n_sweeps >= self.schedule.burn_in {
             self.kept_coefficients.extend_from_slice(self.globals.coefficients());
             let bursts = self.globals.topics().bursts.as_ref();
-            self.kept_coefficients.extend_from_slice(bursts.map_or(&[], TopicBursts::drawn));
+            self.kept_coefficients
+                .extend_from_slice(bursts.map_or(&[], TopicConcentrations::drawn));
         }
         let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
         let state = self.state();
@@ -297,7 +298,7 @@ impl<T: Tokens> Chain<T> {
     }
 
     /// Draws concentrations given φ and the topics of all tokens, then the tables.
-    fn seat(&mut self, found: Bursts, factors: &[f64], (step, n_sweeps): (TopicStep, u64)) {
+    fn seat(&mut self, found: BurstCounts, factors: &[f64], (step, n_sweeps): (TopicStep, u64)) {
         let n_topics = self.n_topics();
         let Topics { weights, scale, bursts, .. } = &mut self.globals.common_mut().topics;
         let Some(bursts) = bursts else { return };

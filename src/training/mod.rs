@@ -24,7 +24,7 @@ mod start;
 mod sweeps;
 mod tokens;
 
-pub use bursts::{Concentration, TopicBursts};
+pub use bursts::{Concentration, TopicConcentrations};
 pub use chain::Chain;
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
 pub use globals::{Common, DocumentTotals, Globals, Swept, WordCounts};
@@ -38,6 +38,6 @@ pub use pseudo_counts::PseudoCounts;
 pub use schedule::{Schedule, TopicStep};
 pub use start::{TopicStart, find_topics};
 pub use sweeps::{
-    BurstWeights, Bursts, ExposedTokens, RepeatedWord, SweptTokens, TopicWeights, Topics,
+    BurstCounts, BurstWeights, ExposedTokens, RepeatedWord, SweptTokens, TopicWeights, Topics,
 };
 pub use tokens::{ChainState, ExposureGroups, FirstTopics, MemoryTokens, Position, Tokens};

@@ -29,7 +29,7 @@ _PICKLE = (
 # Endings of tables by the function of pandas that reads them.
 _OF_PANDAS = {"excel": ".xlsx .xls .ods", "json": ".json", "spss": ".sav", "stata": ".dta"}
 _OF_PANDAS |= {"sas": ".sas7bdat .xpt", "feather": ".feather .arrow"}
-# What files with other endings are, and the door that takes them.
+# Kinds of files by their endings, and the call that reads each.
 _OTHER_DOORS = {
     ".rda .rds .rdata": "a file of R: polyabayes.interop.from_stm({path}) reads models of stm; "
     "save counts by Matrix::writeMM(counts, 'x.mtx')",

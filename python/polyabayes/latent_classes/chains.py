@@ -36,7 +36,7 @@ class Waves:
     # Levels of each table.
     n_levels: tuple[int, ...]
     is_stationary: bool
-    # What the first class of a pattern depends on, shape (n_patterns, n_columns).
+    # Covariates of the first class of a pattern, shape (n_patterns, n_columns).
     covariates: Floats | None = None
     # Weight of each row, if they differ.
     row_weights: Floats | None = None

@@ -14,8 +14,8 @@ use super::weights::{Seen, Singles, StateWeights, add, matching, replace, subtra
 use crate::allocation::model::margins::MarginLayout;
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::allocation::model::problem::Problem;
+use crate::math::elementary::single;
 use crate::math::elementary::{exp, ln};
-use crate::math::single;
 use crate::rng::{LANES, Lanes, Uniforms};
 use crate::urn::SweepOrder;
 

@@ -4,7 +4,7 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::{Counts, States};
-use crate::math::single;
+use crate::math::elementary::single;
 use crate::rng::LANES;
 
 /// Numbers in single precision, one for every lane.

@@ -5,7 +5,7 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
-/// Concentrations of the topics, as a sweep over the tokens needs them.
+/// TopicConcentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
     /// 1/s of each topic; zero is LDA.
@@ -16,7 +16,7 @@ pub struct BurstWeights<'a> {
 
 /// Counts that bursty topics rest on after a sweep over the tokens; empty where no topic is bursty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bursts {
+pub struct BurstCounts {
     /// Words that a document has more than once in one topic.
     pub repeated: Vec<RepeatedWord>,
     /// Number of documents that have n tokens of a topic, at index n, for each topic.
@@ -32,9 +32,9 @@ pub struct RepeatedWord {
     pub n_tokens: u16,
 }
 
-impl Bursts {
+impl BurstCounts {
     /// Adds those of other documents.
-    pub(super) fn and(mut self, other: Bursts) -> Self {
+    pub(super) fn and(mut self, other: BurstCounts) -> Self {
         self.repeated.extend(other.repeated);
         self.n_documents.resize(self.n_documents.len().max(other.n_documents.len()), vec![]);
         for (sum, others) in self.n_documents.iter_mut().zip(other.n_documents) {

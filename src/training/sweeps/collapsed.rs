@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::blocks::{DocumentBlock, Step, TopicWeights};
-use super::cells::{BurstWeights, Bursts, Cells};
+use super::cells::{BurstCounts, BurstWeights, Cells};
 use super::dense::{self, Dense};
 use super::long_documents;
 use super::sparse::Sparse;
@@ -41,7 +41,7 @@ pub struct SweptTokens {
     /// Tables of each group of documents and topic; zeros where they were not asked for.
     pub n_tables: Vec<u64>,
     /// Counts that bursty topics rest on.
-    pub bursts: Bursts,
+    pub bursts: BurstCounts,
 }
 
 /// Draws the topics of all tokens of some blocks, the longest document of the corpus having `longest`
@@ -73,7 +73,7 @@ pub(in crate::training) fn sweep(
     }
     if is_own && is_long {
         let n_tables = long_documents::sweep(blocks, documents()?, step, tables, observer)?;
-        return Ok(SweptTokens { n_tables, bursts: Bursts::default() });
+        return Ok(SweptTokens { n_tables, bursts: BurstCounts::default() });
     }
     if is_listed {
         // Always anew: the order of a document's topics, by which they are drawn, is that of its
@@ -130,7 +130,7 @@ fn sweep_blocks<T: Tallies + Send>(
         let (is_counted, mut tallies) = tallies_for(first);
         tally(block, &mut tallies, is_counted);
         let repeated = block.sweep(step, &mut tallies, observer)?;
-        let mut bursts = Bursts { repeated, n_documents: vec![] };
+        let mut bursts = BurstCounts { repeated, n_documents: vec![] };
         if step.urns.bursts.is_some() {
             let documents = 0..block.lengths().len();
             documents.for_each(|document| bursts.count(n_topics, tallies.counts(document)));
@@ -146,7 +146,7 @@ fn sweep_blocks<T: Tallies + Send>(
         spare().push((first, tallies));
         Ok(SweptTokens { n_tables, bursts })
     };
-    let none = || SweptTokens { n_tables: vec![0; n_tables], bursts: Bursts::default() };
+    let none = || SweptTokens { n_tables: vec![0; n_tables], bursts: BurstCounts::default() };
     let swept = blocks.par_iter_mut().with_max_len(1).map(draw_block);
     swept.try_reduce(none, |sum, other| {
         let n_tables = tables::sum(sum.n_tables, other.n_tables);

@@ -16,7 +16,7 @@ use super::inverse_cdf::{
 #[cfg(target_arch = "x86_64")]
 use super::sixteen;
 use super::tallies::{BATCH, Batch, Tallies, Word};
-use crate::math::single::ROUNDING;
+use crate::math::elementary::single::ROUNDING;
 
 /// Tokens from which draws side by side, all sixteen, take no longer than one after the other.
 #[cfg(target_arch = "x86_64")]

@@ -8,7 +8,7 @@
 #![allow(clippy::inline_always)]
 
 use super::tallies::Word;
-use crate::math::single::ROUNDING;
+use crate::math::elementary::single::ROUNDING;
 
 /// Weights that are summed side by side.
 pub(super) const LANES: usize = 16;

@@ -19,7 +19,7 @@ mod topics;
 
 pub use blocks::TopicWeights;
 pub(super) use blocks::{DocumentBlock, Step, split_documents};
-pub use cells::{BurstWeights, Bursts, RepeatedWord};
+pub use cells::{BurstCounts, BurstWeights, RepeatedWord};
 pub use collapsed::SweptTokens;
 pub(super) use collapsed::{SpareTallies, add_words, count_words, ln_bursts, ln_urns, sweep};
 pub use exposed::ExposedTokens;

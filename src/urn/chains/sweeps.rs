@@ -9,7 +9,7 @@
 #![allow(clippy::inline_always, clippy::bool_to_int_with_if)]
 
 use super::kernels::{put, take};
-use crate::math::single::ROUNDING;
+use crate::math::elementary::single::ROUNDING;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
 use crate::urn::{Counts, Shortlists, SweepOrder, UrnTarget};
 

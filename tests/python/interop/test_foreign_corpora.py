@@ -154,7 +154,7 @@ def test_topics_go_into_anndata(tmp_path):
     np.testing.assert_array_equal(adata.uns["lda"]["doc_topic_prior"], [0.5, 0.2])
     main = adata.obsm["X_lda"].argmax(axis=1)
     assert adata.obs["lda"].tolist() == [f"topic {k}" for k in main]
-    # Where scanpy's pictures of rank_genes_groups look, also after the file.
+    # Scanpy's pictures of rank_genes_groups look here; the file keeps it.
     adata.write_h5ad(tmp_path / "cells.h5ad")
     genes = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["rank_genes_lda"]
     assert (genes["params"]["groupby"], genes["names"].dtype.names) == (

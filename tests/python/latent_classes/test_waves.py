@@ -147,7 +147,7 @@ def test_the_first_class_depends_on_covariates(tmp_path: Path) -> None:
     moves = model.transitions(0.99).to_frame()
     assert ((moves.lower < TRANSITIONS.ravel()) & (TRANSITIONS.ravel() < moves.upper)).all()
     assert model.class_weights_ == pytest.approx(np.bincount(first) / 600, abs=0.05)
-    # Without answers, the first class is that of the covariates.
+    # A row without answers has the first class that its covariates give.
     empty = frame[:5].assign(**dict.fromkeys(ITEMS))
     odds = special.logit(model.predict_proba(empty)[:, 0, 1])
     design = np.stack([np.ones(5), frame.age[:5]], axis=1)

@@ -165,9 +165,9 @@ def test_one_topic_may_have_all_tokens_of_a_word():
     exact = pb.log_likelihood(lda([7.5], 1), documents, "exact").values
     found = pb.log_likelihood(lda([7.5], 1), documents, "annealed", random_state=0).values
     np.testing.assert_allclose(found, exact, rtol=1e-9)
-    phi, s = [[0.001, 0.999], [0.0, 1.0]], [1e-3, 5.0]
+    phi, s = [[0.0, 1.0], [0.001, 0.999]], [1e-3, 1e9]
     two = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[1e-4, 5.0], topic_word=phi, topic_concentration=s
+        doc_topic_prior=[5.0, 1e-4], topic_word=phi, topic_concentration=s
     )
     exact = pb.log_likelihood(two, [[400, 30]], "exact").total
     found = pb.log_likelihood(two, [[400, 30]], "annealed", random_state=0)

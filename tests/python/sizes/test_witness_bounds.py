@@ -144,6 +144,7 @@ def added(first, second):
 @pytest.mark.parametrize("seed", range(10))
 def test_nested_bounds_of_two_sizes_contain_the_sum(seed):
     rng = np.random.default_rng([seed, 2])
+    n_steps = 0
     for case in range(40):
         most = tuple(int(n) for n in rng.integers(2, 5, size=2))
         one, two = (Mixture(rng, n) for n in most)
@@ -155,7 +156,7 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed):
             masses[rng.random(most) < 0.5 * (case // 2 % 2)] = 0.0
             masses[-1, -1] += 1 - masses.sum()
             prior = priors.JointTable(masses)
-        checked(
+        search = checked(
             prior,
             most,
             added(one.score, two.score),
@@ -165,6 +166,8 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed):
             # Never beyond the box where the truth is known size by size.
             max_steps=min(most),
         )
+        n_steps += search.n_steps_
+    assert n_steps > 40
 
 
 @pytest.mark.parametrize("kind", ["nested", "evidence"])

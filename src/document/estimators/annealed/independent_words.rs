@@ -38,12 +38,14 @@ impl IndependentWords {
         let mut ln_sum = 0.0;
         let mut words = Vec::with_capacity(urn.n_distinct());
         for (cell, (q, y)) in urn.cells().enumerate() {
-            let growth = (0..q.len()).map(|k| balls[k] * bursts.repeat(cell, k));
+            let growth = q.iter().enumerate().map(|(k, &q)| {
+                // A topic that cannot produce the word has none of its tokens, however many.
+                if q > 0.0 { balls[k] * bursts.repeat(cell, k) } else { 0.0 }
+            });
             let growth: Vec<f64> = growth.collect();
-            let possible = growth.iter().zip(q).filter(|(_, q)| **q > 0.0);
             let first: Vec<f64> = balls.iter().zip(q).map(|(m, q)| m * q).collect();
             let total: f64 = first.iter().sum();
-            let scale = possible.fold(total / f64::from(y), |most, (growth, _)| growth.max(most));
+            let scale = growth.iter().fold(total / f64::from(y), |most, growth| growth.max(most));
             let word = Word::new(
                 first.iter().map(|x| x / scale).collect(),
                 growth.iter().map(|x| x / scale).collect(),

@@ -8,7 +8,7 @@ mod lists;
 
 use lists::Lists;
 
-use crate::math::single::ROUNDING;
+use crate::math::elementary::single::ROUNDING;
 use crate::training::sweeps::blocks::TopicWeights;
 use crate::training::sweeps::cells::Cells;
 #[cfg(target_arch = "x86_64")]

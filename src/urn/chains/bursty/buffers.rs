@@ -20,7 +20,7 @@ pub(in crate::urn::chains) struct BurstBuffers {
     /// Topics of the tokens of a word before a move, and the total weights that they met.
     pub(super) before: Vec<[u16; LANES]>,
     pub(super) totals: Vec<Lanes>,
-    /// Of each division of a word between two topics: the weights up to it, over its own.
+    /// Sum of the weights of the divisions of a word between two topics up to each, over its own.
     pub(super) divisions: Vec<Lanes>,
 }
 
@@ -52,8 +52,8 @@ impl BurstBuffers {
         &mut self.held
     }
 
-    /// Fills the cumulative weights of the topics for a token of a word, whose other tokens are held;
-    /// returns the totals.
+    /// Fills the cumulative weights of the topics for a token; its word's other tokens are those of
+    /// [`hold`](Self::hold). Returns the totals.
     pub(in crate::urn::chains) fn accumulate(
         &self,
         sums: &mut [Lanes],

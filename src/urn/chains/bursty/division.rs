@@ -108,9 +108,7 @@ impl Word<'_, '_> {
             let left = map_lanes(*total, |total| f64::from((total - m).max(0)));
             let (gained, lost) = (one.weights(f64::from(m - 1)), other.weights_beside(&left));
             for lane in 0..LANES {
-                // A topic that cannot produce the word has none of its tokens, however many.
-                let gained = if one.q[lane] > 0.0 { gained[lane] } else { 0.0 };
-                let ratio = (left[lane] + 1.0) * gained
+                let ratio = (left[lane] + 1.0) * gained[lane]
                     / (f64::from(m) * lost[lane].max(f64::MIN_POSITIVE));
                 last[lane] = (1.0 + last[lane] / ratio.max(f64::MIN_POSITIVE)).min(RAREST);
             }

@@ -10,6 +10,9 @@ use crate::rng::{LANES, Lanes};
 const LOOKAHEAD: usize = 3;
 const BEYOND: usize = 16;
 
+/// Largest product of weights that are looked ahead to: their sums over the topics stay finite.
+const MOST_AHEAD: f64 = 1e200;
+
 /// Parts of the weight of a word's token in one topic of each lane.
 #[derive(Default)]
 pub(super) struct Layers {
@@ -35,7 +38,8 @@ impl Layers {
         let mut weights = [0.0; LANES];
         for lane in 0..LANES {
             let (n, c) = (self.n[lane] + more[lane], self.c[lane] + more[lane]);
-            let word = self.q[lane] + self.repeat[lane] * c;
+            // A topic that cannot produce the word has none of its tokens, however many.
+            let word = if self.q[lane] > 0.0 { self.q[lane] + self.repeat[lane] * c } else { 0.0 };
             weights[lane] = (self.base[lane] + self.unit * n) * word / (1.0 + self.rate[lane] * n);
         }
         weights
@@ -51,12 +55,12 @@ impl Layers {
             let weights = self.weights(token as f64);
             for lane in 0..LANES {
                 last[lane] = (first[lane] - own[lane] + weights[lane]) / first[lane];
-                product[lane] *= last[lane];
+                product[lane] = (product[lane] * last[lane]).min(MOST_AHEAD);
             }
         }
         for _ in LOOKAHEAD..n_ahead.min(LOOKAHEAD + BEYOND) {
             for lane in 0..LANES {
-                product[lane] *= last[lane];
+                product[lane] = (product[lane] * last[lane]).min(MOST_AHEAD);
             }
         }
         product

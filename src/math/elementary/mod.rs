@@ -5,6 +5,8 @@
 // Each loop that calls them is compiled for several instruction sets, with these in it.
 #![allow(clippy::inline_always)]
 
+pub mod single;
+
 /// 1.5 x 2^52: adding it rounds to a whole number, which its low bits then hold.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
