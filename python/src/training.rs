@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::training::{
-    Chain, ChainState, Concentration, ExposureGroups, Globals, KnownGlobals, LdaGlobals, LdaPrior,
-    MemoryTokens, PfaGlobals, PfaPrior, Position, Schedule, Tokens, TopicConcentrations,
+    BurstState, Chain, ChainState, Concentration, ExposureGroups, Globals, KnownGlobals,
+    LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior, Position, Schedule, Tokens,
     TopicStart,
 };
 use polyabayes::{CountMatrix, Result};
@@ -86,13 +86,13 @@ pub(crate) enum Concentrations<'py> {
 }
 
 impl Concentrations<'_> {
-    fn to_core(&self, py: Python<'_>, n_topics: usize) -> PyResult<Option<TopicConcentrations>> {
+    fn to_core(&self, py: Python<'_>, n_topics: usize) -> PyResult<Option<BurstState>> {
         let how = match self {
             Concentrations::Fixed(values) => Concentration::Fixed(values.as_slice()?.to_vec()),
             Concentrations::Learned(how) if how == "shared" => Concentration::Shared,
             Concentrations::Learned(_) => Concentration::PerTopic,
         };
-        detach::briefly(py, || TopicConcentrations::new(how, n_topics))
+        detach::briefly(py, || BurstState::new(how, n_topics))
     }
 }
 
@@ -101,7 +101,7 @@ fn bursts(
     py: Python<'_>,
     given: Option<&Concentrations<'_>>,
     n_topics: usize,
-) -> PyResult<Option<TopicConcentrations>> {
+) -> PyResult<Option<BurstState>> {
     given.map_or(Ok(None), |given| given.to_core(py, n_topics))
 }
 

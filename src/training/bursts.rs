@@ -1,4 +1,4 @@
-//! TopicConcentrations of bursty topics: φ_dk ~ Dirichlet(s_k φ_k) in every document d, or LDA where s_k is
+//! Concentrations of bursty topics: φ_dk ~ Dirichlet(s_k φ_k) in every document d, or LDA where s_k is
 //! infinite (Doyle and Elkan 2009, "Accounting for burstiness in topic models", ICML).
 //!
 //! Given φ and the topics of all tokens, the density of s_k is its prior times
@@ -34,16 +34,16 @@ pub enum Concentration {
     Shared,
 }
 
-/// TopicConcentrations of all topics between two sweeps.
-pub struct TopicConcentrations {
+/// Concentrations of all topics between two sweeps.
+pub struct BurstState {
     how: Concentration,
     /// ln s of each topic.
     ln_s: Vec<f64>,
     inverse: Vec<f64>,
 }
 
-impl TopicConcentrations {
-    /// TopicConcentrations as given, or at their start; `None` where all of them are infinite.
+impl BurstState {
+    /// Concentrations as given, or at their start; `None` where all of them are infinite.
     ///
     /// # Errors
     /// Another number than one a topic; values that are not positive.
@@ -55,7 +55,7 @@ impl TopicConcentrations {
             ln_s = values.iter().map(|s| s.ln()).collect();
         }
         let is_lda = ln_s.iter().all(|s| s.is_infinite());
-        let mut bursts = TopicConcentrations { how, ln_s, inverse: vec![] };
+        let mut bursts = BurstState { how, ln_s, inverse: vec![] };
         bursts.invert();
         Ok((!is_lda).then_some(bursts))
     }
@@ -64,7 +64,7 @@ impl TopicConcentrations {
         self.inverse = self.ln_s.iter().map(|x| (-x).exp()).collect();
     }
 
-    /// TopicConcentrations for a sweep over the tokens, given urn weights over φ.
+    /// Concentrations for a sweep over the tokens, given urn weights over φ.
     pub(super) fn weights<'a>(&'a self, factor: &'a [f64]) -> BurstWeights<'a> {
         BurstWeights { inverse: &self.inverse, factor }
     }

@@ -1,6 +1,6 @@
 //! A chain of Gibbs sampling: topics of all tokens, φ and the other parameters in turn.
 
-use super::bursts::{RepeatedWords, TopicConcentrations};
+use super::bursts::{BurstState, RepeatedWords};
 use super::globals::{DocumentTotals, Globals, Swept, WordCounts};
 use super::limits::check_finite;
 use super::schedule::{Schedule, TopicStep};
@@ -167,7 +167,7 @@ impl<T: Tokens> Chain<T> {
 
     /// ln of the concentrations of topics, where they are learned.
     fn drawn_concentrations(&self) -> &[f64] {
-        self.globals.topics().bursts.as_ref().map_or(&[], TopicConcentrations::drawn)
+        self.globals.topics().bursts.as_ref().map_or(&[], BurstState::drawn)
     }
 
     /// Takes up tables and concentrations from the end of a state's parameters; returns the others.
@@ -289,8 +289,7 @@ impl<T: Tokens> Chain<T> {
         if n_sweeps >= self.schedule.burn_in {
             self.kept_coefficients.extend_from_slice(self.globals.coefficients());
             let bursts = self.globals.topics().bursts.as_ref();
-            self.kept_coefficients
-                .extend_from_slice(bursts.map_or(&[], TopicConcentrations::drawn));
+            self.kept_coefficients.extend_from_slice(bursts.map_or(&[], BurstState::drawn));
         }
         let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
         let state = self.state();

@@ -1,6 +1,6 @@
 //! Parameters of models that belong to no document, as a chain of Gibbs sampling draws them.
 
-use super::bursts::TopicConcentrations;
+use super::bursts::BurstState;
 use super::limits::check_finite;
 use super::pseudo_counts::PseudoCounts;
 use super::schedule::TopicStep;
@@ -84,7 +84,7 @@ pub trait Globals: Send + Sync {
 
     /// The same parameters with bursty topics.
     #[must_use]
-    fn with_bursts(mut self, bursts: Option<TopicConcentrations>) -> Self
+    fn with_bursts(mut self, bursts: Option<BurstState>) -> Self
     where
         Self: Sized,
     {

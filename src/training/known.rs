@@ -3,7 +3,7 @@
 
 use crate::error::{Result, check_length, check_positive};
 
-use super::bursts::TopicConcentrations;
+use super::bursts::BurstState;
 use super::globals::{Common, DocumentTotals, Globals, Swept, WordCounts};
 use super::limits::check_n_topics;
 use super::schedule::TopicStep;
@@ -25,7 +25,7 @@ impl KnownGlobals {
         a: Vec<f64>,
         phi: Vec<f64>,
         factors: Vec<f64>,
-        bursts: Option<TopicConcentrations>,
+        bursts: Option<BurstState>,
     ) -> Result<Self> {
         check_n_topics(a.len())?;
         check_positive("doc_topic_prior", &a)?;

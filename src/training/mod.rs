@@ -24,7 +24,7 @@ mod start;
 mod sweeps;
 mod tokens;
 
-pub use bursts::{Concentration, TopicConcentrations};
+pub use bursts::{BurstState, Concentration};
 pub use chain::Chain;
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
 pub use globals::{Common, DocumentTotals, Globals, Swept, WordCounts};

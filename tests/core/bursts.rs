@@ -4,8 +4,8 @@ use polyabayes::CountMatrix;
 use polyabayes::math::{dirichlet, ln_rising, mean_and_error};
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{
-    Chain, Concentration, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule,
-    TopicConcentrations,
+    BurstState, Chain, Concentration, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior,
+    Schedule,
 };
 use rand::RngExt;
 
@@ -104,15 +104,15 @@ fn ln_documents(z: &[u16], alpha: &[f64; 2]) -> f64 {
 
 const ALPHA: [f64; 2] = [0.4, 0.9];
 
-fn fixed(n_topics: usize, values: &[f64]) -> Option<TopicConcentrations> {
-    TopicConcentrations::new(Concentration::Fixed(values.to_vec()), n_topics).unwrap()
+fn fixed(n_topics: usize, values: &[f64]) -> Option<BurstState> {
+    BurstState::new(Concentration::Fixed(values.to_vec()), n_topics).unwrap()
 }
 
-fn learned(n_topics: usize) -> Option<TopicConcentrations> {
-    TopicConcentrations::new(Concentration::PerTopic, n_topics).unwrap()
+fn learned(n_topics: usize) -> Option<BurstState> {
+    BurstState::new(Concentration::PerTopic, n_topics).unwrap()
 }
 
-fn globals(counts: &CountMatrix, bursts: Option<TopicConcentrations>, seed: u64) -> LdaGlobals {
+fn globals(counts: &CountMatrix, bursts: Option<BurstState>, seed: u64) -> LdaGlobals {
     let prior = LdaPrior { alpha: ALPHA.to_vec(), beta: BETA, learned: false };
     lda_globals(counts, prior, seed).with_bursts(bursts)
 }
@@ -311,9 +311,9 @@ fn any_number_of_threads_and_any_interruption_gives_the_same_bits() {
 fn topics_that_are_hardly_bursty_are_those_of_lda() {
     assert!(fixed(2, &[f64::INFINITY; 2]).is_none());
     for s in [0.0, -1.0, f64::NAN] {
-        assert!(TopicConcentrations::new(Concentration::Fixed(vec![s, 1.0]), 2).is_err());
+        assert!(BurstState::new(Concentration::Fixed(vec![s, 1.0]), 2).is_err());
     }
-    assert!(TopicConcentrations::new(Concentration::Fixed(vec![1.0]), 2).is_err());
+    assert!(BurstState::new(Concentration::Fixed(vec![1.0]), 2).is_err());
     let z = [0, 1, 0, 1, 1, 1, 0];
     let near = of_topic(cells(&z, 0), 1e9)[0].ln() - of_topic(cells(&z, 0), f64::INFINITY)[0].ln();
     assert!(near.abs() < 1e-7);

@@ -43,7 +43,7 @@ pub struct TopicWeights<'a> {
     /// Rates x of the gamma distributions of θ, where documents have exposures: weights are then
     /// divided by x + e.
     pub rates: Option<&'a [f64]>,
-    /// TopicConcentrations, where some topic is bursty.
+    /// Concentrations, where some topic is bursty.
     pub bursts: Option<BurstWeights<'a>>,
 }
 

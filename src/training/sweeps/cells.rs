@@ -5,7 +5,7 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
-/// TopicConcentrations of the topics, as a sweep over the tokens needs them.
+/// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
     /// 1/s of each topic; zero is LDA.

@@ -9,7 +9,7 @@ use crate::math::{
     ln_rising,
 };
 use crate::rng::{Key, Rng};
-use crate::training::bursts::TopicConcentrations;
+use crate::training::bursts::BurstState;
 use crate::training::schedule::TopicStep;
 use crate::urn::LEAST_PRIOR;
 
@@ -33,8 +33,8 @@ pub struct Topics {
     pub(in crate::training) scale: Vec<f64>,
     /// Tokens of each topic that φ rests on: all, or those that open tables of bursty topics.
     pub(in crate::training) n_tokens: Vec<u64>,
-    /// TopicConcentrations, where some topic is bursty.
-    pub(in crate::training) bursts: Option<TopicConcentrations>,
+    /// Concentrations, where some topic is bursty.
+    pub(in crate::training) bursts: Option<BurstState>,
     /// Dirichlet parameter β.
     pub(in crate::training) prior: f64,
     /// A Dirichlet parameter for every word and topic, word-major, in place of β.
