@@ -16,12 +16,13 @@ from polyabayes.exceptions import InvalidArgumentError, argument
 
 
 def rows_by_name(name: str, rows: Any, names: Any) -> Any:
-    """Rows of a pandas object or a corpus in the order of `names`, of documents or other rows.
+    """Rows of a table or a corpus in the order of `names`, of documents or other rows.
 
     The index of the rows names them, or else a column with all names. Rows without names, and rows
     for data without names, are returned unchanged: they are matched by place. Other names are
     refused; an index of whole numbers that are no names only counts rows.
     """
+    rows = rows if (frame := frame_of(rows)) is None else frame
     index, is_frame = checks.index_of(rows), hasattr(rows, "iloc")
     index = index if is_frame else getattr(rows, "ids", None)
     if names is None or index is None:

@@ -156,6 +156,8 @@ def test_metadata_are_matched_by_a_column_of_names(write):
     assert corpus.with_metadata(by_place).metadata["party"].tolist() == ["A", "B", "C"]
     both = pd.DataFrame({"a": ["d2", "d1", "d4"], "b": ["d4", "d2", "d1"]})
     assert_refused(InvalidArgumentError, "say which by", corpus.with_metadata, both)
+    of_polars = corpus.with_metadata(pytest.importorskip("polars").DataFrame(rows))
+    assert of_polars.metadata["party"].tolist() == ["A", "B", "D"]
 
 
 WORDS = list("abcdef")

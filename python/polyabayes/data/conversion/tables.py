@@ -362,8 +362,14 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     """The column of counts of a table of factors, by its name; None if each row counts once.
 
     A warning is given if an unused integer column may hold the counts, because all rows have
-    distinct levels.
+    distinct levels. R's and pandas' own names of rows are refused as an axis.
     """
+    if axes is None and table.names[:1] and table.names[0].lower() in _ROW_NAMES:
+        factors = [name for name in table.names[1:] if name.lower() not in COUNT_NAMES]
+        raise InvalidArgumentError(
+            f"the first column, {table.names[0]!r}, has no name, and may number the rows: name "
+            f"the others by {argument('axes', factors)}"
+        )
     if counts is not None:
         return counts
     free = [name for name in table.names if name not in (axes or ())]
@@ -384,7 +390,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
 
 def named_as_counts(names: Sequence[str]) -> str | None:
     """The first column whose header can only be that of counts."""
-    return headed(names, COUNT_NAMES[:4])
+    return headed(names, COUNT_NAMES[:-1])
 
 
 def _holds_whole_numbers(table: Table, name: str) -> bool:
