@@ -45,7 +45,7 @@ def test_classes_are_those_of_the_api(survey, tmp_path, capsys):
 
 
 def test_effects_of_covariates_are_printed(survey, capsys):
-    frame = pd.read_csv(survey)
+    frame = pd.read_csv(survey).drop(columns="n")
     frame["age"] = 30.0 + (7 * np.arange(60)) % 45
     frame.to_csv(survey, index=False)
     options = ["--items", "q1,q2,q3", "--classes", "2", "--formula", "~ age", "--seed", "0"]
