@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +49,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     _design: Design | None = None
     # Figures that files keep as they are.
     _figures: tuple[str, ...] = ("log_evidence_",)
+    predict_proba: Callable[..., Floats]
 
     @property
     def class_weights_(self) -> Floats:
@@ -59,8 +60,8 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     @property
     def item_probabilities_(self) -> dict[str, pd.DataFrame]:
         """Probabilities of the answers to each item, one row per class."""
-        found = {}
-        for item, own, table in zip(self._items(), self._labels, self._means().items, strict=True):
+        means, found = self._means(), {}
+        for item, own, table in zip(self._items(), self._labels, means.items, strict=True):
             frame = data_frame(dict(zip(own, table[0], strict=True)))
             frame.index.name, frame.columns.name = "class", item
             found[item] = frame
@@ -274,10 +275,6 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
             return ""
         on = self.formula or ", ".join(self.covariate_names_[1:])
         return f" Class membership is a regression on covariates ({on}), drawn with the classes."
-
-    def predict_proba(self, X: Any, *, covariates: Any = None) -> Floats:
-        """Probabilities of the classes of rows."""
-        raise NotImplementedError
 
     def _kept_tables(self) -> ClassTables:
         """Tables of the classes, one for each draw, with coefficients if membership has some."""
