@@ -18,6 +18,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.naming import by_topic
+from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -36,7 +37,6 @@ from polyabayes.models.fitting import (
     fingerprint,
 )
 from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.models.simulation import documents_of_topics
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 from polyabayes.models.traces import BoundTrace
 from polyabayes.scale.shards import Shards
