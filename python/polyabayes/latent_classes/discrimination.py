@@ -18,6 +18,8 @@ from polyabayes.sizes.scores import Sizes
 # Which items tell the classes apart.
 Telling = tuple[bool, ...]
 
+# Values are those with which ``python benches/latent_classes.py mixed`` made its record.
+
 # Ln of the Bayes factor of an item that tells the classes of all items: they follow noise, too.
 _CLEAR = np.log(20)
 # Probability from which an item tells the classes of the items that told others.
