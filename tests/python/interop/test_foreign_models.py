@@ -345,6 +345,40 @@ def test_topica_models_with_covariates_have_the_prior_of_each_value(texts):
             pb.log_likelihood(model, [[1] * 8])
 
 
+def keyatm(values, priors=None):
+    """What pykeyatm 0.1.1 returns, as far as it is read."""
+    topics = pd.DataFrame([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], columns=["tax", "war", "aid"])
+    return {"phi": topics, "priors": priors or {}, "values_iter": values}
+
+
+def test_fits_of_pykeyatm_have_the_prior_of_their_last_iteration():
+    long = [(s, i, k, 10 * i + s + k / 10) for s in (1, 2) for i in (1, 5) for k in (2, 1)]
+    drawn = pd.DataFrame(long, columns=["State", "Iteration", "Topic", "alpha"])
+    base = drawn[drawn["State"] == 1].drop(columns="State")
+    slopes = {"Lambda_iter": [np.zeros((2, 2)), np.array([[0.1, 1.0], [-0.2, 0.5]])]}
+    dynamic = {"alpha_iter": drawn, "R_iter_last": [1, 2, 2]}
+    for fit, covariates, alpha in (
+        (keyatm({}, {"alpha": [0.5, 2.0]}), None, [0.5, 2.0]),
+        (keyatm({"alpha_iter": base}), None, [51.1, 51.2]),
+        (keyatm(slopes), [1.0, 2.0], np.exp([2.1, 0.8])),
+        (keyatm(dynamic), 3, [52.1, 52.2]),
+    ):
+        ours = pb.interop.from_pykeyatm(fit, covariates=covariates)
+        np.testing.assert_allclose(ours.doc_topic_prior_, alpha, rtol=1e-12)
+        np.testing.assert_array_equal(ours.components_, keyatm({})["phi"])
+        assert ours.vocabulary_.tolist() == ["tax", "war", "aid"]
+    each = pb.interop.from_pykeyatm(keyatm(dynamic), covariates=[2, 1])
+    assert each.prior_.tolist() == [[52.1, 52.2], [51.1, 51.2]]
+    for values, bad, message in (
+        (slopes, [1.0], "must be 2 finite numbers of each document"),
+        (dynamic, [0, 1], "must be times from 1 to 3"),
+        ({}, [1.0], "this fit depends on none"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            pb.interop.from_pykeyatm(keyatm(values), covariates=bad)
+    assert_refused(InvalidTypeError, "keyATM or weightedLDA", pb.interop.from_pykeyatm, {})
+
+
 def test_topica_models_of_labels_have_the_topics_of_the_labels(texts):
     labels = [["xyz"[number % 3]] for number in range(60)]
     model = of_topica("LabeledLDA", texts, options={"labels": labels})
