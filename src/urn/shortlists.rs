@@ -41,17 +41,18 @@ impl Shortlists {
     /// `left_out`, where each topic holds as many balls as `balls` says.
     pub fn new(urn: &LocalUrn, balls: &[f64], left_out: f64) -> Self {
         let rows = urn.all_weights().chunks(balls.len());
-        let weights = rows.flat_map(|q| q.iter().zip(balls).map(|(q, balls)| q * balls)).collect();
-        Shortlists::of_weights(urn, weights, |_| left_out)
+        let weights: Vec<f64> =
+            rows.flat_map(|q| q.iter().zip(balls).map(|(q, balls)| q * balls)).collect();
+        Shortlists::of_weights(urn, &weights, |_| left_out)
     }
 
     /// The same, of bursty topics, by the expected tokens of each word in each topic: all but so many of the
     /// tokens of a word, as those in one topic come together.
-    pub fn of_tokens(urn: &LocalUrn, tokens: Vec<f64>, left_out: f64) -> Self {
+    pub fn of_tokens(urn: &LocalUrn, tokens: &[f64], left_out: f64) -> Self {
         Shortlists::of_weights(urn, tokens, |y| left_out / f64::from(y))
     }
 
-    fn of_weights(urn: &LocalUrn, weights: Vec<f64>, left_out: impl Fn(u32) -> f64) -> Self {
+    fn of_weights(urn: &LocalUrn, weights: &[f64], left_out: impl Fn(u32) -> f64) -> Self {
         let n_topics = urn.n_topics();
         let q = urn.all_weights();
         let mut lists = Shortlists {

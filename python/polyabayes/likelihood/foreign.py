@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ _MOST_SHOWN = 80
 _Exposed = TypeVar("_Exposed", Corpus, Shards)
 
 
-@runtime_checkable
 class Scorable(Protocol):
     """Interface of a fitted model that the estimators need."""
 
@@ -79,8 +78,10 @@ def adapter(package: str, *, is_refused: bool = False) -> Callable[[_Adapter], _
 def as_scorable(name: str, model: Any) -> Scorable:
     """Return a model of this package unchanged; convert a model of another package."""
     if not isinstance(model, type):
-        if isinstance(model, Scorable):
-            return model
+        # A tenth of the time of isinstance.
+        if hasattr(model, "_core_model"):
+            found: Scorable = model
+            return found
         for base in type(model).__mro__:
             convert = _ADAPTERS.get(base.__module__.partition(".")[0])
             if convert is not None:

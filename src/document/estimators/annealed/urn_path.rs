@@ -143,7 +143,7 @@ impl<'a> UrnPath<'a> {
             None => Shortlists::new(urn, &path.expected, LEFT_OUT),
             Some(words) => {
                 words.add_expected(&mut held);
-                Shortlists::of_tokens(urn, held, LEFT_OUT)
+                Shortlists::of_tokens(urn, &held, LEFT_OUT)
             }
         };
         path.lists = lists.if_short(urn);

@@ -46,7 +46,7 @@ pub(super) fn average_balls(
     let mean_field = MeanField::first_order(FIRST_ITERATIONS);
     let g = mean_field::responsibilities(&urn, mean_field, &observer)?;
     let base = mean_field::expected_balls(&urn, &g);
-    let lists = Shortlists::of_tokens(&urn, g, LEFT_OUT).if_short(&urn);
+    let lists = Shortlists::of_tokens(&urn, &g, LEFT_OUT).if_short(&urn);
     let mut chains = TopicChains::new(&urn, rng)?;
     chains.extend_all(UrnTarget { base: &base, unit: 0.0, ..target }, observer, |_| ())?;
     let n_kept = n_sweeps.div_ceil(LANES);
