@@ -126,12 +126,13 @@ def test_chosen_topics_come_in_the_order_given():
     assert [widths(topic) for topic in bars(ax)] == [[0.4], [0.4]]
 
 
-def test_a_long_word_is_shortened():
-    words = ["x" * 60, *WORDS[1:]]
-    (shown,) = [
-        text for text in texts(plot_topics(lda(vocabulary=words), topics=[0])) if "xx" in text
-    ]
-    assert shown == "x" * 25 + "…"
+def test_long_words_and_names_are_shortened():
+    model = lda(vocabulary=["x" * 60, *WORDS[1:]]).name_topics({0: "war " * 20})
+    ax = plot_topics(model, topics=[0])
+    assert [text for text in texts(ax) if "xx" in text] == ["x" * 25 + "…"]
+    assert "war war war war…" in texts(ax)
+    ticks = pb.plotting.plot_topic_similarity(model).get_xticklabels()
+    assert "war war war w…" in [tick.get_text() for tick in ticks]
 
 
 @pytest.fixture(scope="module")

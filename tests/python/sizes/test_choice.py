@@ -291,6 +291,21 @@ def test_sizes_far_apart_are_told_as_what_the_data_cannot_tell(choice, equally_g
 def test_the_picture_shows_every_size(choice):
     figure = pb.plotting.plot_choice(choice)
     assert len(figure.axes) == 2
+    far = {"size": 1, "dropped": True, "behind": 0.08, "behind_lower": 0.06, "behind_upper": 0.1}
+    close = {
+        "size": 3,
+        "dropped": False,
+        "behind": 0.03,
+        "behind_lower": 0.02,
+        "behind_upper": 0.04,
+    }
+    for times, is_hidden in ((1, False), (2, True)):
+        moved = {name: times * far[name] for name in ("behind", "behind_lower", "behind_upper")}
+        rows = [row | more for row, more in zip(choice.rows, (far | moved, close, {}), strict=True)]
+        ax = pb.plotting.plot_choice(replace(choice, rows=rows)).axes[0]
+        assert (ax.get_ylim()[0] > -0.1 * times) == is_hidden
+        labels = ax.get_legend_handles_labels()[1]
+        assert ("below the axis" in labels) == is_hidden
     assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == ["1", "3", "9"]
     for row, drawn in zip(choice.rows, figure.axes[0].containers, strict=False):
         ends = drawn.lines[2][0].get_segments()[0][:, 1]
