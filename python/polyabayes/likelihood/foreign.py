@@ -130,7 +130,8 @@ def read_documents(models: Collection[Scorable], documents: Any, name: str = "do
         if are_words and any(getattr(model, "vocabulary_", ()) is None for model in models):
             raise InvalidArgumentError(
                 f"{name} has words, but the model has no vocabulary to find them in: give counts "
-                "over the columns of its training, or train it on words or named columns"
+                "over the columns of its training, or make the model with words: fit a Corpus with "
+                "vocabulary=, or from_parameters(..., vocabulary=)"
             )
         return as_corpus(documents, name)
     found = [as_corpus(read(documents, name), name) for read in readers]
