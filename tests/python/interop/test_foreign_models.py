@@ -369,14 +369,6 @@ def test_fits_of_pykeyatm_have_the_prior_of_their_last_iteration():
         assert ours.vocabulary_.tolist() == ["tax", "war", "aid"]
     each = pb.interop.from_pykeyatm(keyatm(dynamic), covariates=[2, 1])
     assert each.prior_.tolist() == [[52.1, 52.2], [51.1, 51.2]]
-    for values, bad, message in (
-        (slopes, [1.0], "must be 2 finite numbers of each document"),
-        (dynamic, [0, 1], "must be times from 1 to 3"),
-        ({}, [1.0], "this fit depends on none"),
-    ):
-        with pytest.raises(InvalidArgumentError, match=message):
-            pb.interop.from_pykeyatm(keyatm(values), covariates=bad)
-    assert_refused(InvalidTypeError, "keyATM or weightedLDA", pb.interop.from_pykeyatm, {})
 
 
 def test_topica_models_of_labels_have_the_topics_of_the_labels(texts):

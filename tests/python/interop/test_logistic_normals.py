@@ -78,11 +78,6 @@ def test_what_holds_no_fit_of_stm_is_refused(tmp_path):
     path = tmp_path / "fit.RData"
     path.write_bytes(b"no file of R")
     assert_refused(errors.FileFormatError, r"fit.RData", pb.interop.from_stm, path)
-    with pytest.raises(errors.FileAccessError, match=r"absent\.RData"):
-        pb.interop.from_stm(tmp_path / "absent.RData")
-    assert_refused(errors.InvalidTypeError, "must be a file of R", pb.interop.from_stm, 3)
-    with pytest.raises(errors.InvalidArgumentError, match="holds no fit of stm; it holds survey"):
-        pb.interop.from_stm({"survey": {}})
 
 
 def test_topics_of_a_level_of_the_content_covariate():
