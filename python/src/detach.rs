@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use std::{io, mem, process};
+use std::{mem, process};
 
 use polyabayes::{Observer, Result};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
@@ -149,9 +149,7 @@ fn watched(
         put_back(pool);
         Ok((ended, interruption))
     });
-    let no_threads =
-        |error| errors::no_threads(py, n_jobs, &io::Error::other::<ThreadPoolBuildError>(error));
-    let (ended, interruption) = made.map_err(no_threads)?;
+    let (ended, interruption) = made.map_err(|error| errors::no_threads(py, n_jobs, &error))?;
     // A signal of the last slice, left alone, would be raised by the caller and lose the result.
     let interruption = interruption.or_else(|| interrupts.check(py).err());
     ended.map_err(|panic| errors::internal(py, &*panic))?;

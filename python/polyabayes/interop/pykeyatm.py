@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.interop.shared import lda_of_priors
+from polyabayes.interop.shared import covariate_rows, lda_of_priors
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
 _PARTS = ("phi", "priors", "values_iter")
@@ -72,28 +71,27 @@ def from_pykeyatm(
 def _alpha(fit: Mapping[str, Any], covariates: Any) -> NDArray[np.float64]:
     """The prior of documents with these covariates, or at these times."""
     values = fit["values_iter"]
-    x = checks.floats("covariates", [] if covariates is None else covariates)
     if "Lambda_iter" in values:
         slopes = np.asarray(values["Lambda_iter"][-1], dtype=np.float64)
-        wanted = f"{slopes.shape[1]} finite numbers of each document, as in covariates_data_use"
-        if x.ndim not in (1, 2) or x.shape[-1] != slopes.shape[1] or not np.isfinite(x).all():
-            raise InvalidArgumentError(f"{argument('covariates')} must be {wanted}; got {x!r:.80}")
+        x = covariate_rows(covariates, slopes.shape[1], "as in covariates_data_use")
         return np.asarray(np.exp(x @ slopes.T))
     if "R_iter_last" in values:
         states = np.asarray(values["R_iter_last"], dtype=np.int64)
-        if x.ndim > 1 or not x.size or not np.isin(x, 1 + np.arange(len(states))).all():
+        times = np.asarray(() if covariates is None else covariates)
+        if times.ndim > 1 or not times.size or not np.isin(times, 1 + np.arange(len(states))).all():
             raise InvalidArgumentError(
-                f"{argument('covariates')} must be times from 1 to {len(states)}; got {x!r:.80}"
+                f"covariates must be times from 1 to {len(states)}, got {covariates!r:.80}"
             )
-        last = _last(values["alpha_iter"]).pivot_table("alpha", "State", "Topic")
-        return np.asarray(last.to_numpy()[states[x.astype(np.int64) - 1] - 1], dtype=np.float64)
+        alpha = _last(values).pivot_table("alpha", "State", "Topic").to_numpy(dtype=np.float64)
+        return np.asarray(alpha[states[times.astype(np.int64) - 1] - 1])
     if covariates is not None:
         raise InvalidArgumentError(f"{argument('covariates')}: this fit depends on none")
-    if "alpha_iter" not in values:
-        return np.asarray(fit["priors"]["alpha"], dtype=np.float64)
-    return np.asarray(_last(values["alpha_iter"]).sort_values("Topic")["alpha"], dtype=np.float64)
+    is_drawn = "alpha_iter" in values
+    alpha = _last(values).sort_values("Topic")["alpha"] if is_drawn else fit["priors"]["alpha"]
+    return np.asarray(alpha, dtype=np.float64)
 
 
-def _last(drawn: Any) -> Any:
-    """The rows of the last iteration."""
+def _last(values: Mapping[str, Any]) -> Any:
+    """The priors of the last iteration."""
+    drawn = values["alpha_iter"]
     return drawn[drawn["Iteration"] == drawn["Iteration"].max()]
