@@ -1,9 +1,10 @@
 //! The one door through which Python calls the core for long work.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{mem, process};
 
@@ -18,12 +19,11 @@ use crate::errors;
 /// Time between two looks at Python's signals.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Pools of one thread that wait for short calls, for which making threads takes as long as their work;
-/// and the process that they are in, as threads do not survive a fork.
-static IDLE: Mutex<(u32, Vec<ThreadPool>)> = Mutex::new((0, Vec::new()));
-
-/// Most pools that wait.
-const MOST_IDLE: usize = 16;
+thread_local! {
+    /// A pool of one thread that waits for the next call of this thread, as making threads takes as
+    /// long as short work; and the process that it is in, as threads do not survive a fork.
+    static IDLE: Cell<Option<(u32, ThreadPool)>> = const { Cell::new(None) };
+}
 
 /// Counts finished work and carries the wish to stop.
 #[derive(Default)]
@@ -146,7 +146,9 @@ fn watched(
                 }
             }
         });
-        put_back(pool);
+        if n_jobs == 1 {
+            IDLE.set(Some((process::id(), pool)));
+        }
         Ok((ended, interruption))
     });
     let (ended, interruption) = made.map_err(|error| errors::no_threads(py, n_jobs, &error))?;
@@ -156,32 +158,17 @@ fn watched(
     Ok(interruption)
 }
 
-/// A pool of so many threads: one that waits, or a new one.
+/// A pool of so many threads: the one that waits, or a new one.
 fn pool_of(n_jobs: usize) -> std::result::Result<ThreadPool, ThreadPoolBuildError> {
     if n_jobs == 1
-        && let Ok(mut idle) = IDLE.try_lock()
-        && idle.0 == process::id()
-        && let Some(pool) = idle.1.pop()
+        && let Some((process, pool)) = IDLE.take()
     {
-        return Ok(pool);
+        if process == process::id() {
+            return Ok(pool);
+        }
+        mem::forget(pool);
     }
     ThreadPoolBuilder::new().num_threads(n_jobs).build()
-}
-
-/// Keeps a pool of one thread for the next call.
-fn put_back(pool: ThreadPool) {
-    if pool.current_num_threads() > 1 {
-        return;
-    }
-    if let Ok(mut idle) = IDLE.try_lock() {
-        if idle.0 != process::id() {
-            // The threads of these are in another process.
-            mem::forget(mem::replace(&mut *idle, (process::id(), Vec::new())));
-        }
-        if idle.1.len() < MOST_IDLE {
-            idle.1.push(pool);
-        }
-    }
 }
 
 /// Runs short work of the core on the calling thread; a panic becomes an `InternalError`.

@@ -138,14 +138,8 @@ def _focus(ax: Axes, choice: SizeChoice) -> None:
         ax.set_ylim(bottom, depth * 0.25)
         hidden = [size for size, end in ends.items() if -end < bottom]
         if hidden:
-            ax.plot(
-                hidden,
-                [bottom] * len(hidden),
-                "v",
-                color="0.55",
-                label="below the axis",
-                clip_on=False,
-            )
+            options: dict[str, Any] = {"label": "below the axis", "clip_on": False}
+            ax.plot(hidden, [bottom] * len(hidden), "v", color="0.55", **options)
 
 
 def _draw_shares(ax: Axes, what: str, shares: Mapping[Any, float]) -> None:

@@ -389,8 +389,6 @@ def test_other_models_of_topica_are_refused_with_the_reason(texts):
         pb.log_likelihood(module.STM(3), [[1, 2]])
     with pytest.raises(InvalidTypeError, match=r"ProdLDA of topica .* product of experts"):
         pb.log_likelihood(module.ProdLDA(3), [[1, 2]])
-    with pytest.raises(NotFittedError, match="LDA of topica is not fitted yet"):
-        pb.log_likelihood(module.LDA(3), [[1, 2]])
     plain = of_topica("LDA", texts, 3)
     with pytest.raises(InvalidArgumentError, match="labels are for a LabeledLDA"):
         pb.interop.from_topica(plain, labels=["x"])
@@ -432,4 +430,3 @@ def test_pycistopic_without_parameters_asks_for_them():
     assert_refused(InvalidArgumentError, "topic_word_prior", pb.interop.from_pycistopic, model)
     ours = pb.interop.from_pycistopic(model, doc_topic_prior=0.5, topic_word_prior=0.1)
     assert ours.doc_topic_prior_.tolist() == [0.5, 0.5]
-    assert_refused(InvalidTypeError, "pycisTopic", pb.interop.from_pycistopic, SimpleNamespace())
