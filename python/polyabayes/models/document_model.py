@@ -19,8 +19,8 @@ from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
-from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix, design_of
-from polyabayes.models.fitted.covariates import pseudo_counts
+from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix
+from polyabayes.models.fitted.covariates import design_of, pseudo_counts
 from polyabayes.models.fitted.vocabularies import SeveralVocabularies, columns_of, texts_of
 from polyabayes.scale.shards import Shards
 

@@ -24,7 +24,7 @@ from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitted.fitted_model import FittedModel
 
-_TRANSFORM_SWEEPS = 100
+_TRANSFORM_SWEEPS = 128
 # The last topic weights of each living model, if there are not too many: the model and a hash of
 # the documents. They are kept outside of models, so that pickles and copies do not hold them.
 _MOST_KEPT = 2_000_000
@@ -106,7 +106,7 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
         -------
         ndarray of shape (n_documents, n_components)
             E[theta | document, model], averaged over Gibbs sweeps of each document: probabilities
-            for LDA, rates at exposure 1 for gamma-Poisson. The average of 112 sweeps, seven of
+            for LDA, rates at exposure 1 for gamma-Poisson. The average of 128 sweeps, eight of
             each of 16 chains, is itself uncertain, most of all in weights of less than a token:
             the ``std_errors`` of ``topic_weights`` tell by how much. For NMF, weights after 200 of
             scikit-learn's updates from equal weights; words that no topic can produce are ignored,
