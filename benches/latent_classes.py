@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from record import Table, keep, kept, main, save, timed, told
+from scipy import special
 
 import polyabayes as pb
 from polyabayes.allocation.options import Run
@@ -278,9 +279,7 @@ def outcomes(sets: int = 200) -> None:
         held: Any = {name: [[] for _ in kinds] for name in methods}
         widths, entropies = {name: [[] for _ in kinds] for name in methods}, []
         for seed in range(sets // 4):
-            rng = np.random.default_rng([seed, int(100 * sharp)])
-            of = rng.choice(2, 400, p=[0.6, 0.4])
-            rows = (rng.random((400, 6)) < np.where(of, sharp, 1 - sharp)[:, None]).astype(int)
+            rng, of, rows = two_classes(sharp, seed)
             ys = [
                 rng.normal(1.5 * of, np.where(of, 0.6, 1.0)),
                 rng.exponential(np.where(of, 0.6, 1.0)) - np.where(of, 0.6, 1.0) + 1.5 * of,
@@ -299,6 +298,58 @@ def outcomes(sets: int = 200) -> None:
         for nth, kind in enumerate(kinds):
             figures = [np.mean(part[name][nth]) for part in (held, widths) for name in methods]
             table.add(sharp, sets // 4, np.mean(entropies), kind, *figures)
+    save(table)
+
+
+def two_classes(sharp: float, seed: int) -> tuple[np.random.Generator, Any, Any]:
+    """Classes of 400 rows and their answers to six items; the generator can draw an outcome."""
+    rng = np.random.default_rng([seed, int(100 * sharp)])
+    of = rng.choice(2, 400, p=[0.6, 0.4])
+    rows = (rng.random((400, 6)) < np.where(of, sharp, 1 - sharp)[:, None]).astype(int)
+    return rng, of, rows
+
+
+def steps(sets: int = 5) -> None:
+    """Three steps and standard errors beside StepMix, on sets as those of `outcomes`.
+
+    Largest distances of means of a normal outcome by class, and mean errors of the items'
+    probabilities: ours by the sandwich, theirs by 100 samples of a bootstrap.
+    """
+    from stepmix import StepMix
+
+    columns = {"p": ".2f", "sets": ",", "BCH apart": ".6f", "three-step apart": ".3f"}
+    columns |= dict.fromkeys(("error of a mean", "errors, sandwich", "errors, bootstrap"), ".4f")
+    table = Table("latent-classes-steps", f"{COMMAND} steps --sets {sets}", columns, RESTS_ON)
+    options = {"n_init": 5, "random_state": 0, "progress_bar": 0, "verbose": 0}
+    for sharp in (0.74, 0.83):
+        found = []
+        for seed in range(sets):
+            rng, of, rows = two_classes(sharp, seed)
+            y, frame = rng.normal(1.5 * of, np.where(of, 0.6, 1.0)), pd.DataFrame(rows)
+            fit = pb.LatentClassAnalysis(2, method="em", random_state=0, n_jobs=1).fit(rows)
+            part = []
+            for ours, theirs in (("bch", "BCH"), ("three-step", "ML")):
+                mine = fit.outcome(rows, y, method=ours)
+                other = StepMix(
+                    2,
+                    measurement="binary",
+                    structural="gaussian_diag",
+                    n_steps=3,
+                    correction=theirs,
+                    assignment="modal",
+                    **options,
+                ).fit(frame, pd.DataFrame({"y": y}))
+                means = np.sort(other.get_parameters()["structural"]["means"].ravel())
+                part.append(np.abs(np.sort(mine.values.ravel()) - means).max())
+            part.append((mine.upper - mine.lower).mean() / (2 * special.ndtri(0.975)))
+            shown = fit.profiles().to_frame()[2:]
+            reach = special.logit(shown.upper) - special.logit(shown.lower)
+            mine = reach / (2 * special.ndtri(0.975)) * shown.probability * (1 - shown.probability)
+            theirs = StepMix(2, measurement="binary", **options).fit(frame)
+            spread = theirs.bootstrap_stats(frame, n_repetitions=100, progress_bar=False)["mm_std"]
+            found.append([*part, mine.mean(), np.mean(spread)])
+        figures = np.array(found)
+        table.add(sharp, sets, *figures[:, :2].max(axis=0), *figures[:, 2:].mean(axis=0))
     save(table)
 
 
@@ -488,6 +539,7 @@ if __name__ == "__main__":
         bootstrap,
         coverage,
         outcomes,
+        steps,
         mixed,
         invariance,
         calibration,
