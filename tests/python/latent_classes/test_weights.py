@@ -124,24 +124,14 @@ def test_errors_are_those_of_differences() -> None:
     step = 1e-4
     moves = np.eye(len(base)) * step
     scores = np.array([(ln_rows(base + m) - ln_rows(base - m)) / (2 * step) for m in moves]).T
-    bread = np.array(
-        [
-            [
-                (
-                    answers.weights
-                    @ (
-                        ln_rows(base + m + o)
-                        - ln_rows(base + m - o)
-                        - ln_rows(base - m + o)
-                        + ln_rows(base - m - o)
-                    )
-                )
-                / (4 * step**2)
-                for o in moves
-            ]
-            for m in moves
-        ]
-    )
+
+    def value(move: Any) -> Any:
+        return answers.weights @ ln_rows(base + move)
+
+    bread = [
+        [value(m - o) + value(o - m) - value(m + o) - value(-m - o) for o in moves] for m in moves
+    ]
+    bread = -np.array(bread) / (4 * step**2)
     meat = scores.T @ (scores * answers.weights[:, None] ** 2)
     errors = np.sqrt(np.diag(np.linalg.inv(bread) @ meat @ np.linalg.inv(bread)))
     found = logit_errors(answers, tables)
