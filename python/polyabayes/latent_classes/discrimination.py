@@ -12,7 +12,7 @@ from polyabayes.allocation.inference.draws import ln_table
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.latent_classes.answers import Answers, indicators, ln_orders
 from polyabayes.latent_classes.choice import LEARNED, ClassChoice, ClassComparison, choice_of
-from polyabayes.latent_classes.tables import ClassCounts, Floats
+from polyabayes.latent_classes.tables import TINY, ClassCounts, Floats
 from polyabayes.sizes.scores import Sizes
 
 # Which items tell the classes apart.
@@ -179,12 +179,15 @@ class ItemSets:
         if all(tells):
             return counts
         generator = np.random.default_rng([compared.run.seed, n_classes])
-        tables, levels = counts.drawn(generator), self._answers.levels
-        shown, n_rows = indicators(levels, self._answers.shape), self._answers.weights.astype(int)
+        tables, shape = counts.drawn(generator), self._answers.shape
+        shown, n_rows = indicators(self._answers.levels, shape), self._answers.weights.astype(int)
+        own_shown = shown[:, np.repeat(tells, shape)]
         classes, answers = [], []
-        for draw in range(len(tables.weights)):
-            ln_joint = tables.take(np.array([draw])).ln_joint(levels[:, np.flatnonzero(tells)])
-            members = generator.multinomial(n_rows, special.softmax(ln_joint, axis=1))
+        for first, *items in zip(tables.weights, *tables.items, strict=True):
+            ln_items = np.log(np.maximum(np.concatenate(items), TINY))
+            members = generator.multinomial(
+                n_rows, special.softmax(np.log(first) + own_shown @ ln_items, axis=1)
+            )
             classes.append(members.sum(axis=0).astype(np.float64))
             answers.append(shown.T @ members)
         items = np.split(np.stack(answers), np.cumsum(self._answers.shape)[:-1], axis=1)
