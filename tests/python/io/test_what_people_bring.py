@@ -5,8 +5,10 @@ its own room is not told again here.
 """
 
 import ast
+import csv
 import gzip
 import io
+import pathlib
 import re
 from pathlib import Path
 
@@ -141,23 +143,6 @@ def test_a_first_column_of_numeric_categories_is_not_dropped_as_names():
 def test_ids_beyond_the_dictionary_are_refused():
     with pytest.raises(InvalidArgumentError, match="id 9, but the largest id of the dict"):
         pb.Corpus.from_gensim([[(0, 1)], [(9, 1)]], {0: "urn", 1: "ball"})
-
-
-def test_metadata_are_matched_by_a_column_of_names(write):
-    write("x.csv", "id,urn,ball\nd1,3,0\nd2,0,5\nd4,1,1\n")
-    corpus = pb.read_corpus("x.csv")
-    rows = {"doc_id": ["d2", "d1", "d3", "d4"], "party": ["B", "A", "C", "D"]}
-    for metadata in (pd.DataFrame(rows), pd.DataFrame(rows).rename(columns={"doc_id": "speech"})):
-        assert corpus.with_metadata(metadata).metadata["party"].tolist() == ["A", "B", "D"]
-    other = pd.DataFrame({"doc_id": ["d1", "d2", "d3"], "party": ["A", "B", "C"]})
-    remedy = r"no row for 'd4'.*metadata.set_index\('doc_id'\).loc\[corpus.ids\]"
-    assert_refused(InvalidArgumentError, remedy, corpus.with_metadata, other)
-    by_place = other.drop(columns="doc_id")
-    assert corpus.with_metadata(by_place).metadata["party"].tolist() == ["A", "B", "C"]
-    both = pd.DataFrame({"a": ["d2", "d1", "d4"], "b": ["d4", "d2", "d1"]})
-    assert_refused(InvalidArgumentError, "say which by", corpus.with_metadata, both)
-    of_polars = corpus.with_metadata(pytest.importorskip("polars").DataFrame(rows))
-    assert of_polars.metadata["party"].tolist() == ["A", "B", "D"]
 
 
 WORDS = list("abcdef")
@@ -352,6 +337,8 @@ def test_texts_that_blanks_do_not_divide_are_a_warning(texts, says):
     assert pb.Corpus.from_documents(texts, token_pattern=r"\S+").n_tokens == sum(
         len(text.split()) for text in texts
     )
+    n_signs = sum(map(len, texts))
+    assert pb.Corpus.from_documents(texts, analyzer="char").n_tokens == n_signs
     assert pb.Corpus.from_documents(["constitutionalism", "urn"]).n_tokens == 2
 
 
@@ -381,9 +368,13 @@ def test_only_layers_of_counts_are_offered():
     anndata = pytest.importorskip("anndata")
     cells = anndata.AnnData(np.array([[0.5, 1.5]]))
     cells.layers["scaled"], cells.layers["raw"] = cells.X / 2, np.array([[1.0, 3.0]])
-    for layer in (None, "scaled"):
-        with pytest.raises(InvalidArgumentError, match=r"another layer \('raw'\)"):
-            pb.Corpus.from_anndata(cells, layer)
+    bare = anndata.AnnData(None, cells.obs, cells.var, layers={"raw": cells.layers["raw"]})
+    for layer, data in ((None, cells), ("scaled", cells), (None, bare)):
+        with pytest.raises(InvalidArgumentError) as caught:
+            pb.Corpus.from_anndata(data, layer)
+        call = str(caught.value).partition(", as in ")[2]
+        found = eval(call, {"polyabayes": pb, "adata": data})
+        assert found.counts.toarray().tolist() == [[1, 3]]
     del cells.layers["raw"]
     with pytest.raises(InvalidArgumentError, match="it has no layer of counts"):
         pb.Corpus.from_anndata(cells)
@@ -465,7 +456,15 @@ def saved(save, array):
 
 
 DOORS = Path(__file__).with_name("doors.txt").read_text("utf-8").splitlines()
-NAMES_OF_CALLS = {"polyabayes": pb, "pandas": pd, "numpy": np, "gzip": gzip, "ast": ast}
+NAMES_OF_CALLS = {
+    "polyabayes": pb,
+    "pandas": pd,
+    "numpy": np,
+    "gzip": gzip,
+    "ast": ast,
+    "csv": csv,
+    "pathlib": pathlib,
+}
 
 
 @pytest.mark.filterwarnings("ignore:left out")
