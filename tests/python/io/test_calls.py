@@ -102,3 +102,18 @@ def test_further_headers_of_a_survey_are_left_out_with_a_warning(tmp_path):
     call = call_of(PolyabayesError, pb.Corpus.from_table, frame, text="Q1")
     found = eval(call, {"polyabayes": pb, "table": frame})
     assert found.counts.toarray().tolist() == corpus.counts.toarray().tolist()
+
+
+def test_calls_keep_what_the_caller_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    orders = "order,sku,quantity\n1,tea,3\n1,mug,-2\n2,tea,5\n"
+    genes = "G;chr;S1;S2\nG1;c1;1.000;2\nG2;c2;0;3\n"
+    for text, options, expected in (
+        (orders, {"document": "order", "word": "sku", "count": "quantity"}, [[3], [5]]),
+        (genes, {"ids": "G", "metadata": ["chr"], "transpose": True}, [[1000, 0], [2, 3]]),
+    ):
+        (tmp_path / "x.csv").write_text(text)
+        with pytest.raises(PolyabayesError) as caught:
+            pb.read_corpus("x.csv", **options)
+        call = re.search(r"polyabayes\.Corpus.*\)$", str(caught.value))[0]
+        assert eval(call, {"polyabayes": pb, "pandas": pd}).counts.toarray().tolist() == expected

@@ -47,10 +47,8 @@ COUNTS = {
     "numbered documents": ("doc_id,apple,pear\n1001,2,0\n1002,0,3\n", ["apple", "pear"], 5),
     "upper case": ("ID,a,b\n1,1,2\n2,0,3\n", ["a", "b"], 6),
     "index of pandas": ("Unnamed: 0,a,b\n0,1,2\n1,0,3\n", ["a", "b"], 6),
-    "padded": ("id,urn,ball\n001,1,2\n002,0,3\n", ["urn", "ball"], 6),
     "two names of rows": ("Unnamed: 0,doc_id,a,b\n1,x,1,2\n2,y,0,3\n", ["a", "b"], 6),
     "numeric words": ("doc,word,n\n7,30,2\n7,31,5\n9,30,4\n", ["30", "31"], 11),
-    "tidy": ("document,term,count\na,urn,2\nb,ball,3\n", ["ball", "urn"], 5),
     "words that are roles": ("doc_id,count,word,text,urn\na,1,0,2,0\nb,0,3,0,0\n", None, 6),
 }
 
@@ -68,7 +66,6 @@ def test_names_are_no_counts(tmp_path, door, text, words, n_tokens):
 UNNAMED = {
     "names of people": ("who,a,b\nAnn Lee,1,2\nBob Ray,0,3\n", {"ids": "who"}, 6),
     "texts": ("year,id,review\n2020,a,good cat\n2021,b,bad dog\n", {"text": "review"}, 4),
-    "tidytext": ("doc_id,word\na,urn\na,urn\nb,ball\n", {"document": "doc_id", "word": "word"}, 3),
     "properties": ("doc_id,party,a\nx,left,1\ny,right,2\n", {"metadata": ["party"]}, 3),
 }
 
@@ -95,7 +92,6 @@ CAT = ["bad", "cat", "dog", "food", "good"]
 TEXTS = {
     "labels after": ("text,stars\ngood cat food,5\nbad dog food,1\n", CAT, 6),
     "much before": ("year,id,text\n2020,a,good cat food\n2021,b,bad dog food\n", CAT, 6),
-    "alone": ("text\ngood cat food\nbad dog food\n", CAT, 6),
     "a number first": ("id,text\na,2020\nb,good food\n", ["2020", "food", "good"], 3),
     "words alone": ("id,text\na,cat\nb,dog\n", ["cat", "dog"], 2),
 }
@@ -135,10 +131,6 @@ def test_named_columns_of_counts(write):
     assert corpus.metadata["year"].tolist() == [1999, 2024]
     large = pb.read_corpus(write("v.csv", f"id,text,no\na,an urn,{2**60 + 1}\nb,a ball,7\n"))
     assert large.metadata["no"].tolist() == [2**60 + 1, 7]
-    tokens = pb.read_corpus(
-        write("y.csv", "who,what\nann,urn\nann,urn\n"), document="who", word="what"
-    )
-    assert tokens.n_tokens == 2
     wide = write("z.csv", "no,year,urn,ball\n10,1999,1,2\n11,2024,0,3\n")
     corpus = pb.read_corpus(wide, ids="no", metadata=["year"])
     assert (corpus.n_tokens, corpus.metadata["year"].tolist()) == (6, [1999, 2024])

@@ -217,7 +217,7 @@ def test_priors_of_topics_are_matched_by_name(make):
     assert_refused(InvalidArgumentError, "'S2'", make, ALPHA.rename({"S2": "S3"}))
 
 
-def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured():
+def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured(here):
     anndata = pytest.importorskip("anndata")
     model, panel = pfa_of(SIGNATURES), COUNTS[WORDS[:4]]
     exact = pb.log_likelihood(pfa_of(SIGNATURES[WORDS[:4]]), panel).values
@@ -228,6 +228,8 @@ def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured():
         np.testing.assert_allclose(pb.log_likelihood(model, cells).values, exact, rtol=1e-12)
     with pytest.warns(DataWarning, match=told):
         np.testing.assert_array_equal(model.transform(cells), weights)
+    with pytest.warns(DataWarning, match=told):
+        pb.topics.report(model, cells, here / "report.html")
     with pytest.warns(DataWarning, match=told):
         pb.interop.to_anndata(cells, model)
     np.testing.assert_array_equal(cells.obsm["X_polyabayes"], weights)
@@ -378,12 +380,6 @@ def test_only_layers_of_counts_are_offered():
     del cells.layers["raw"]
     with pytest.raises(InvalidArgumentError, match="it has no layer of counts"):
         pb.Corpus.from_anndata(cells)
-
-
-def test_a_wrong_line_after_a_line_of_the_separator_is_found(here):
-    (here / "x.csv").write_text("sep=;\nid;urn\na;1\nb;many\n")
-    with pytest.raises(FileFormatError, match="line 4: column 'urn'"):
-        pb.read_corpus("x.csv")
 
 
 def test_gensim_models_are_known_wherever_a_model_is_taken():
