@@ -177,7 +177,7 @@ class Table(ABC):
         elif number is not None and number < 0:
             told = f"without such rows, {self.call(f'.query({rows!r})')}"
         elif number is not None and (number % 1 or str(text).endswith("%")):
-            told = "weights and shares have no likelihood: bring the counts, or leave a property out"
+            told = "weights and shares have no likelihood: bring the counts, or name a property"
             told += f" by {argument('metadata', [name])}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             told = f"of numbers that are written so, {self.call()}"
@@ -282,7 +282,7 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
     numbers = [name for name in names if name not in labels and name != ids]
     whole = [name for name in numbers if _holds_whole_numbers(table, name)]
     frame = f"{table.as_frame}.set_index({labels})"
-    is_file = table.as_frame.startswith("pandas.") and "io." not in table.as_frame
+    is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
     if is_file and any(number_of(name) is not None for name in names):
         told = table.options(columns=columns_of(len(names), len(labels)))
         turned = f" (and {table.options(transpose=True)} if its rows are words)"

@@ -146,7 +146,7 @@ class DelimitedTable(Table):
         for code in np.flatnonzero(are_used):
             text = self._texts[code].strip()
             mistake = count_mistake(text) if text else _NO_COUNT
-            if not mistake and "." in text and self.written.get("thousands") == ".":
+            if not mistake and text.endswith(".000") and self.written.get("thousands") == ".":
                 mistake = f"the count {text!r} may be in thousands"
             if mistake:
                 row, column = np.argwhere(codes == code)[0]
