@@ -24,6 +24,7 @@ def test_whole_numbers_beside_labels_are_counts_or_an_axis(tmp_path, sep):
             door(table)
         assert door(table, counts="units").total == 12
         assert door(table, axes=list(frame.columns)).total == 3
+    assert pb.CountTensor.from_frame(frame.astype("category")).total == 3
     path.write_text("region;product;units\nN;a;2.000\nN;b;1,5\nS;a;5\n")
     with pytest.raises(PolyabayesError, match=r"holds '2\.000'") as caught:
         pb.read_tensor(path, counts="units")

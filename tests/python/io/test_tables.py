@@ -45,8 +45,6 @@ def corpus_of(door, folder, content, **options):
 
 COUNTS = {
     "numbered documents": ("doc_id,apple,pear\n1001,2,0\n1002,0,3\n", ["apple", "pear"], 5),
-    "upper case": ("ID,a,b\n1,1,2\n2,0,3\n", ["a", "b"], 6),
-    "index of pandas": ("Unnamed: 0,a,b\n0,1,2\n1,0,3\n", ["a", "b"], 6),
     "two names of rows": ("Unnamed: 0,doc_id,a,b\n1,x,1,2\n2,y,0,3\n", ["a", "b"], 6),
     "numeric words": ("doc,word,n\n7,30,2\n7,31,5\n9,30,4\n", ["30", "31"], 11),
     "words that are roles": ("doc_id,count,word,text,urn\na,1,0,2,0\nb,0,3,0,0\n", None, 6),

@@ -424,10 +424,10 @@ def _warn_of_names(table: Table, words: list[str], names: list[str]) -> None:
         counts = table.counts(words)
         if counts[:, 0].min() >= (1 if told else _FAR_LARGER * max(1, int(counts[:, 1:].max()))):
             told = told or "its values are all different and far larger than the other counts"
-            told = f"{told}: if they name the documents, use {table.options(ids=words[0])}"
             told = (
-                f"is read as counts of a word, but {told}; if not, {table.options(layout='wide')}"
+                f"{told}: if they name the documents, use {table.options(ids=words[0])}; if not, "
             )
+            told = f"is read as counts of a word, but {told}{table.options(layout='wide')}"
             warn(f"column {words[0]!r} of {table.title} {told}", DataWarning)
     if table.has_headers and len(names) == 3 <= table.n_rows:
         most = _FEW_DISTINCT * table.n_rows
@@ -467,13 +467,12 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     others = axes or [name for name in table.names if name not in wholes[-1:]]
     if not wholes or not table.are_distinct(others):
         return None
+    are_labels = [_are_labels(table, name) for name in others]
     told = "no two rows have the same levels: if it holds the counts, use "
     if axes is not None:
         told = f"is left out and each row counts once, but {told}"
         warn(f"column {wholes[0]!r} {told}{argument('counts', wholes[0])}", DataWarning)
-    elif len(set(table.values(wholes[-1]))) > _FEW_LEVELS and any(
-        _are_labels(table, name) for name in others
-    ):
+    elif any(are_labels) and len(set(_numbers(table, wholes[-1]))) > _FEW_LEVELS:
         told += f"{argument('counts', wholes[-1])}; if not, {argument('axes', table.names)}"
         raise InvalidArgumentError(f"column {wholes[-1]!r} may hold counts, as {told}")
     return None
@@ -485,8 +484,10 @@ def named_as_counts(names: Sequence[str]) -> str | None:
 
 
 def _numbers(table: Table, name: str) -> list[float]:
-    """The numbers of a column, without missing ones; empty if it holds others than numbers."""
-    held = [x for x in table.values(name) if x is not None and str(x).strip() not in NAMES["dash"]]
+    """The numbers of a column, without missing ones; empty if it holds others, or categories."""
+    held = [x for x in table.values(name) if x is not None and not is_dash(str(x))]
+    if table.kind(name) != "number" and not all(isinstance(x, str) for x in held):
+        return []
     try:
         found = [read_number(x, table.written) if isinstance(x, str) else float(x) for x in held]
     except (TypeError, ValueError, OverflowError):
