@@ -143,14 +143,11 @@ def make_lda_corpus(
     prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, len(topics))
     lengths = np.asarray(document_length)
     if lengths.dtype.kind not in "iu" or (lengths < 0).any():
-        raise InvalidArgumentError(
-            f"document_length must hold non-negative whole numbers, got {document_length!r}"
-        )
+        told = f"got {document_length!r}"
+        raise InvalidArgumentError(f"document_length must hold non-negative whole numbers, {told}")
     if lengths.shape not in ((), (n_documents,)):
-        raise InvalidArgumentError(
-            f"document_length has shape {lengths.shape}; give an int or one entry for each of "
-            f"the {n_documents} documents"
-        )
+        told = f"give an int or one entry for each of the {n_documents} documents"
+        raise InvalidArgumentError(f"document_length has shape {lengths.shape}; {told}")
     fits("n_documents", n_documents, _CELL_BYTES * len(prior))
     n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)
     fits("document_length", int(lengths.max()), _TOKEN_BYTES * n_tokens / max(lengths.max(), 1))
@@ -283,10 +280,8 @@ def _topics(
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)
     topics = checks.matrix("topic_word", topic_word, "(n_topics, n_words)")
     if not np.isfinite(topics).all() or (topics < 0).any() or not topics.any(axis=1).all():
-        raise InvalidArgumentError(
-            "topic_word must be finite and not negative, and each topic needs a word; correct "
-            "or leave out the topics that break this"
-        )
+        told = "topic_word must be finite and not negative, and each topic needs a word; "
+        raise InvalidArgumentError(f"{told}correct or leave out the topics that break this")
     return topics
 
 
@@ -294,10 +289,8 @@ def _help_topics() -> Iterator[tuple[str, str]]:
     try:
         from pydoc_data.topics import topics
     except ImportError as error:
-        raise MissingDependencyError(
-            "this Python comes without pydoc_data, the topics of its help; install the full "
-            "standard library"
-        ) from error
+        told = "this Python comes without pydoc_data, the topics of its help; "
+        raise MissingDependencyError(f"{told}install the full standard library") from error
     for name in sorted(topics, key=lambda name: (len(name), name)):
         yield f"topic:{name}", topics[name]
 
@@ -312,10 +305,8 @@ def _docstrings() -> Iterator[tuple[str, str]]:
             continue
         source = spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
         if source is None:
-            raise MissingDependencyError(
-                f"this Python comes without the source of {module}, so its docstrings cannot be "
-                "read; install the full standard library"
-            )
+            told = f"this Python comes without the source of {module}, so its docstrings cannot "
+            raise MissingDependencyError(f"{told}be read; install the full standard library")
         for name, text in _public_docstrings(ast.parse(source), module):
             if len(text.split()) >= _MIN_DOCSTRING_WORDS:
                 yield name, text

@@ -16,7 +16,7 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.data.naming import by_topic
+from polyabayes.data.naming import by_topic, topics_by_name
 from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
@@ -310,7 +310,8 @@ class LatentDirichletAllocation(TrainedByEM):
         >>> round(lda.perplexity([[2, 1]]), 4)
         2.1816
         """
-        n_components = len(checks.matrix("topic_word", topic_word))
+        topics, _ = topics_by_name("topic_word", topic_word, vocabulary)
+        n_components = len(checks.matrix("topic_word", topics))
         doc_topic_prior = by_topic("doc_topic_prior", doc_topic_prior, topic_word)
         topic_concentration = by_topic("topic_concentration", topic_concentration, topic_word)
         model = cls(n_components, doc_topic_prior=doc_topic_prior, random_state=random_state)
