@@ -116,14 +116,15 @@ docs: .venv/built .venv/docs
 	$(BIN)/pip install --quiet --no-compile --group dev
 	touch $@
 
+# Without a group, maturin installs that of the developers.
 .venv/built: .venv/made $(RUST)
 	@echo "polyabayes: compiling the core as far as it has changed"
-	. $(BIN)/activate && maturin develop --profile quick --quiet
+	. $(BIN)/activate && maturin develop --profile quick --quiet --group run
 	touch $@
 
 # Kernels as in a release, for benches.
 .venv/released: .venv/built
-	. $(BIN)/activate && maturin develop --release --quiet
+	. $(BIN)/activate && maturin develop --release --quiet --group run
 	touch $@
 
 # The core is compiled while packages are downloaded.

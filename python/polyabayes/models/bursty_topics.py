@@ -62,8 +62,7 @@ class BurstyTopics(TopicCovariates):
         """Give the topics these concentrations, unless they are None."""
         if value is not None:
             self.topic_concentration = value
-            found = concentrations(value, len(self.components_))
-            self.topic_concentration_ = found
+            self.topic_concentration_ = concentrations(value, len(self.components_))
             self._core_model()
         return self
 

@@ -472,10 +472,9 @@ class LatentDirichletAllocation(TrainedByEM):
     ) -> partial[_core.Training]:
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
-        learned = self._learns_priors()
         alpha = checks.positive_vector("doc_topic_prior", alpha, n_components)
         beta = checks.positive_number("topic_word_prior", beta)
-        return partial(_core.Training.lda, alpha=alpha, beta=beta, learned=learned)
+        return partial(_core.Training.lda, alpha=alpha, beta=beta, learned=self._learns_priors())
 
     def _before(self) -> PreviousState:
         """The topics so far as a Dirichlet prior."""

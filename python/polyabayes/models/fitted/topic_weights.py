@@ -163,9 +163,8 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
         """
         model, corpus = self._measured(of_layer(X, layer), unseen, missing_words)
         weights = model._topic_weights(corpus, exposure, covariates, spread=True)
-        named = getattr(model, "topic_names_", None)
         mean, std, std_errors = np.moveaxis(weights, 1, 0)
-        return TopicWeights(mean, std, std_errors, corpus.ids, named)
+        return TopicWeights(mean, std, std_errors, corpus.ids, getattr(model, "topic_names_", None))
 
     def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> NDArray[np.float64]:
         return self._topic_weights(corpus, exposure, covariates, spread=False)[:, 0]
@@ -178,11 +177,8 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
         Those of the last documents are kept, since tables, files and pictures ask for the same.
         """
         corpus = exposed(self, corpus, exposure)
-        priors, core, counts = (
-            self._priors_of(corpus, covariates),
-            self._core_model(),
-            corpus.counts,
-        )
+        priors, counts = self._priors_of(corpus, covariates), corpus.counts
+        core = self._core_model()
         corpus = corpus._with_priors(priors)
         size = corpus.n_documents * len(self.components_)
         if size > _MOST_KEPT:
