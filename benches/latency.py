@@ -81,11 +81,10 @@ def activities() -> None:
     rows = (("1,000 simulated cells", pfa, 8, cells), ("AP", lda, 20, ap), ("AP", lda, 100, ap))
     for name, kind, size, documents in rows:
         model = kind(size, max_iter=200, random_state=0, n_jobs=1)
-        fit, first, again = (
-            timed(work, documents)[1] for work in (model.fit, model.transform, model.transform)
-        )
-        what = f"{kind.__name__}({size})"
-        table.add(name, what, documents.n_tokens, fit, first, first / fit, again)
+        works = model.fit, model.transform, model.transform
+        fit, first, again = (timed(work, documents)[1] for work in works)
+        what = name, f"{kind.__name__}({size})", documents.n_tokens
+        table.add(*what, fit, first, first / fit, again)
     save(table)
 
 
