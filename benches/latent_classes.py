@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from record import Table, keep, kept, main, save, timed, told
+from scipy import special
 
 import polyabayes as pb
 from polyabayes.allocation.options import Run
@@ -36,6 +37,8 @@ CRITERIA = ("bic", "aic", "sabic")
 # Most rows of the sets of which a tenth has a bootstrap test, and its samples.
 TESTED, BOOTSTRAP = 300, 99
 RESTS_ON = ["nmf, tempered"]
+# Options of StepMix.
+QUIET = {"random_state": 0, "progress_bar": 0, "verbose": 0}
 
 
 def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float = 0.0) -> Any:
@@ -278,9 +281,7 @@ def outcomes(sets: int = 200) -> None:
         held: Any = {name: [[] for _ in kinds] for name in methods}
         widths, entropies = {name: [[] for _ in kinds] for name in methods}, []
         for seed in range(sets // 4):
-            rng = np.random.default_rng([seed, int(100 * sharp)])
-            of = rng.choice(2, 400, p=[0.6, 0.4])
-            rows = (rng.random((400, 6)) < np.where(of, sharp, 1 - sharp)[:, None]).astype(int)
+            rng, of, rows = two_classes(sharp, seed)
             ys = [
                 rng.normal(1.5 * of, np.where(of, 0.6, 1.0)),
                 rng.exponential(np.where(of, 0.6, 1.0)) - np.where(of, 0.6, 1.0) + 1.5 * of,
@@ -302,6 +303,51 @@ def outcomes(sets: int = 200) -> None:
     save(table)
 
 
+def two_classes(sharp: float, seed: int) -> tuple[np.random.Generator, Any, Any]:
+    """Classes of 400 rows and their answers to six items; the generator can draw an outcome."""
+    rng = np.random.default_rng([seed, int(100 * sharp)])
+    of = rng.choice(2, 400, p=[0.6, 0.4])
+    rows = (rng.random((400, 6)) < np.where(of, sharp, 1 - sharp)[:, None]).astype(int)
+    return rng, of, rows
+
+
+def steps(sets: int = 5) -> None:
+    """Three steps and standard errors beside StepMix, on sets as those of `outcomes`.
+
+    Largest distances of means of a normal outcome by class, and mean errors of the items'
+    probabilities: ours by the sandwich, theirs by 100 samples of a bootstrap.
+    """
+    from stepmix import StepMix
+
+    columns = {"p": ".2f", "sets": ",", "BCH apart": ".6f", "three-step apart": ".3f"}
+    columns |= dict.fromkeys(("error of a mean", "errors, sandwich", "errors, bootstrap"), ".4f")
+    command = f"{COMMAND} steps --sets {sets}"
+    table = Table("latent-classes-steps", command, columns, ["decomposition, em"])
+    for sharp in (0.74, 0.83):
+        found = []
+        for seed in range(sets):
+            rng, of, rows = two_classes(sharp, seed)
+            y, frame = rng.normal(1.5 * of, np.where(of, 0.6, 1.0)), pd.DataFrame(rows)
+            fit = pb.LatentClassAnalysis(2, method="em", random_state=0, n_jobs=1).fit(rows)
+            part, options = [], {"measurement": "binary", "n_init": 5, **QUIET}
+            for ours, correction in (("bch", "BCH"), ("three-step", "ML")):
+                mine = fit.outcome(rows, y, method=ours)
+                third = {"n_steps": 3, "correction": correction, "assignment": "modal"}
+                other = StepMix(2, structural="gaussian_diag", **third | options)
+                means = other.fit(frame, y[:, None]).get_parameters()["structural"]["means"]
+                part.append(np.abs(np.sort(mine.values, axis=0) - np.sort(means, axis=0)).max())
+            part.append((mine.upper - mine.lower).mean() / (2 * special.ndtri(0.975)))
+            shown = fit.profiles().to_frame()[2:]
+            reach = special.logit(shown.upper) - special.logit(shown.lower)
+            reach *= shown.probability * (1 - shown.probability) / (2 * special.ndtri(0.975))
+            theirs = StepMix(2, **options).fit(frame)
+            spread = theirs.bootstrap_stats(frame, n_repetitions=100, progress_bar=False)["mm_std"]
+            found.append([*part, reach.mean(), np.mean(spread)])
+        figures = np.array(found)
+        table.add(sharp, sets, *figures[:, :2].max(axis=0), *figures[:, 2:].mean(axis=0))
+    save(table)
+
+
 def peers(sets: int = 30) -> None:
     """Log-likelihoods and seconds of both for the maximum of three classes, 20 starts each."""
     from stepmix import StepMix
@@ -320,17 +366,11 @@ def peers(sets: int = 30) -> None:
         found = []
         for seed in range(sets):
             frame, _, _ = planted(n_rows, n_items, 3, seed)
-            clocks, values = [time.process_time()], []
-            ours = pb.LatentClassAnalysis(3, method="em", random_state=0, n_jobs=1).fit(frame)
-            clocks.append(time.process_time())
-            values.append(ours.log_likelihood_ / n_rows)
             codes = frame.apply(lambda column: column.cat.codes)
-            theirs = StepMix(
-                3, measurement="categorical", n_init=20, random_state=0, progress_bar=0, verbose=0
-            ).fit(codes)
-            clocks.append(time.process_time())
-            values.append(theirs.score(codes))
-            found.append([*values, *np.diff(clocks)])
+            ours = pb.LatentClassAnalysis(3, method="em", random_state=0, n_jobs=1)
+            theirs = StepMix(3, measurement="categorical", n_init=20, **QUIET)
+            seconds = [timed(ours.fit, frame)[1], timed(theirs.fit, codes)[1]]
+            found.append([ours.log_likelihood_ / n_rows, theirs.score(codes), *seconds])
         table.add(n_rows, n_items, *np.mean(found, axis=0))
     save(table)
 
@@ -356,18 +396,13 @@ def speed(sets: int = 30) -> None:
     command = f"{COMMAND} speed" + (f" --sets {sets}" if sets < len(answers) else "")
     table = Table("latent-classes-speed", command, columns, RESTS_ON)
     for nth, (name, frame) in enumerate(answers):
-        start = time.process_time()
-        ours = pb.LatentClassAnalysis(range(1, 7), random_state=0).fit(frame)
-        mine, start = time.process_time() - start, time.process_time()
+        ours, mine = timed(pb.LatentClassAnalysis(range(1, 7), random_state=0).fit, frame)
         named = theirs = None
         if nth < sets:
             codes = frame.apply(lambda column: column.astype("category").cat.codes)
-            options = {"n_init": 5, "random_state": 0, "progress_bar": 0, "verbose": 0}
-            fits = [
-                StepMix(k, measurement="categorical", **options).fit(codes) for k in range(1, 7)
-            ]
-            named = 1 + int(np.argmin([fit.bic(codes) for fit in fits]))
-            theirs = time.process_time() - start
+            models = [StepMix(k, measurement="categorical", n_init=5, **QUIET) for k in range(1, 7)]
+            theirs = sum(timed(model.fit, codes)[1] for model in models)
+            named = 1 + int(np.argmin([model.bic(codes) for model in models]))
         probability = ours.choice_.probabilities[ours.n_classes_]
         table.add(name, *frame.shape, ours.n_classes_, probability, mine, named, theirs)
     save(table)
@@ -488,6 +523,7 @@ if __name__ == "__main__":
         bootstrap,
         coverage,
         outcomes,
+        steps,
         mixed,
         invariance,
         calibration,

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.checks import fits
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
 
 _MIN_DOCSTRING_WORDS = 40
-# Bytes while drawing: per token (document, word, count); per document and topic (weight, count).
-_TOKEN_BYTES, _CELL_BYTES = 16, 16
+# Bytes while drawing: per token (document, vocabulary, topic, word, two orders, number, count); per
+# document and topic (weight, count, indices).
+_TOKEN_BYTES, _CELL_BYTES = 64, 40
 # Modules whose docstrings are documents.
 _MODULES = Path(__file__).with_suffix(".txt").read_text("utf-8").split()
 
@@ -152,7 +153,7 @@ def make_lda_corpus(
     fits("document_length", int(lengths.max()), _TOKEN_BYTES * n_tokens / max(lengths.max(), 1))
     doc_topic = rng.dirichlet(prior, size=n_documents)
     topic_counts = rng.multinomial(np.broadcast_to(lengths, n_documents), doc_topic)
-    corpus = Corpus(_draw_words(topic_counts, topics, rng))
+    corpus = Corpus(documents_of_topics(topic_counts, topics, rng)[0])
     return SyntheticLDA(corpus, topics, prior, doc_topic)
 
 
@@ -220,7 +221,7 @@ def make_gamma_poisson_corpus(
     fits("n_documents", n_documents, _CELL_BYTES * len(topics) + _TOKEN_BYTES * n_tokens)
     doc_topic = rng.gamma(shapes, scales, (n_documents, len(topics)))
     topic_counts = rng.poisson(doc_topic * totals)
-    corpus = Corpus(_draw_words(topic_counts, topics / totals[:, np.newaxis], rng))
+    corpus = Corpus(documents_of_topics(topic_counts, topics, rng)[0])
     return SyntheticGammaPoisson(corpus, topics, shapes, probabilities, doc_topic)
 
 
@@ -261,21 +262,6 @@ def load_python_docs() -> Corpus:
     )
     counts = vectorizer.fit_transform(texts)
     return Corpus(counts, vectorizer.get_feature_names_out(), list(texts.values()))
-
-
-def _draw_words(
-    topic_counts: NDArray[np.int64], topics: NDArray[np.float64], rng: np.random.Generator
-) -> sparse.coo_matrix[np.int64]:
-    """Draw word counts, given the tokens of each topic (column) in each document (row)."""
-    n_documents, n_words = len(topic_counts), topics.shape[1]
-    documents = [np.repeat(np.arange(n_documents, dtype=np.int32), n) for n in topic_counts.T]
-    words = [
-        rng.choice(n_words, size=len(tokens), p=topic).astype(np.int32)
-        for tokens, topic in zip(documents, topics, strict=True)
-    ]
-    rows, columns = np.concatenate(documents), np.concatenate(words)
-    ones = np.ones(len(rows), dtype=np.int64)
-    return sparse.coo_matrix((ones, (rows, columns)), shape=(n_documents, n_words))
 
 
 def _topics(

@@ -105,7 +105,7 @@ class DocumentCounts(Selectable):
         return self.n_documents, self.n_words
 
     def _lengths(self) -> NDArray[np.int64]:
-        return np.asarray(self.counts.sum(axis=1), dtype=np.int64).ravel()
+        return np.diff(np.append(0, self.counts.data.cumsum())[self.counts.indptr])
 
     def summary(self) -> CorpusSummary:
         """Size of the corpus and lengths of its documents.

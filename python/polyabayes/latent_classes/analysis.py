@@ -28,6 +28,7 @@ from polyabayes.latent_classes.choice import (
 from polyabayes.latent_classes.discrimination import ItemSets
 from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.maximum import (
+    Replicates,
     SampledUnits,
     bootstrap_p_value,
     entropy_r2,
@@ -38,10 +39,7 @@ from polyabayes.latent_classes.maximum import (
 from polyabayes.latent_classes.membership import draw_memberships
 from polyabayes.models.fitted.formulas import formula_columns
 from polyabayes.models.model_files import readers
-from polyabayes.sizes.priors import Geometric, SizePrior
-
-# P(K) ∝ 2^-K.
-_SIZE_PRIOR = Geometric(0.5)
+from polyabayes.sizes.priors import SizePrior
 
 
 @shared_docs
@@ -205,6 +203,8 @@ class LatentClassAnalysis(FittedClasses):
         weights: Any = None,
         strata: Any = None,
         clusters: Any = None,
+        replicate_weights: Any = None,
+        replicate_method: str | float = "jackknife",
         covariates: Any = None,
         missing: Sequence[Any] = (),
     ) -> Self:
@@ -227,6 +227,13 @@ class LatentClassAnalysis(FittedClasses):
             For ``"em"``: the stratum and the cluster (primary sampling unit) of each row, or the
             columns with them, for errors of a complex sample. Strata have two clusters or more;
             without `clusters`, every row is one.
+        replicate_weights : matrix of shape (n_rows, n_replicates) or sequence of str, optional
+            For ``"em"``, in place of strata and clusters: replicate weights, or the columns with
+            them. Each replicate changes the estimate by one Newton step from that of all rows.
+        replicate_method : {"jackknife", "brr", "bootstrap"} or float, default="jackknife"
+            How R replicates were made: the variance is the sum of the squares of the changes, times
+            (R - 1)/R for a jackknife that leaves out one cluster each, 1/R for balanced repeated
+            replication and a bootstrap, or this number: 1/(R (1 - k)²) for Fay's method.
         covariates : DataFrame, mapping or matrix, optional
             Covariates of membership; categories are coded by their levels. With `formula`, the
             columns that it names; by default those of `X`.
@@ -249,10 +256,18 @@ class LatentClassAnalysis(FittedClasses):
         [0, 0, 1, 1]
         """
         named = [column for column in (strata, clusters) if isinstance(column, str)]
+        if isinstance(replicate_weights, (list, tuple)):
+            named += [column for column in replicate_weights if isinstance(column, str)]
         answers, sizes, ends = self._checked(X, weights, missing, named)
+        units: SampledUnits | Replicates | None
         units = SampledUnits.of(X, strata, clusters, len(answers.levels))
+        if replicate_weights is not None:
+            if units is not None:
+                names = f"{argument('replicate_weights')} replace {argument('strata')}"
+                raise InvalidArgumentError(f"{names} and {argument('clusters')}")
+            units = Replicates.of(X, replicate_weights, replicate_method, answers.weights)
         if units is not None and self.method != "em":
-            names = f"{argument('strata')} and {argument('clusters')}"
+            names = "replicate_weights" if replicate_weights is not None else "strata and clusters"
             raise InvalidArgumentError(f"{names} are for {argument('method', 'em')}")
         self._sampling = "" if units is None else units.sentence()
         self._missing = () if missing is None else tuple(missing)
@@ -438,7 +453,7 @@ class LatentClassAnalysis(FittedClasses):
     ) -> ItemSets:
         """Comparisons of numbers of classes; sampling weights are rounded for them."""
         whole = answers.systematic() if answers.has_fractions else answers
-        ln_masses = checked_ln_prior(self._size_prior(), sizes)
+        ln_masses = checked_ln_prior(self.size_prior, sizes)
         return ItemSets(
             whole,
             lambda tensor: ClassComparison(tensor, prior, ln_masses, run, self.max_time),
@@ -465,11 +480,8 @@ class LatentClassAnalysis(FittedClasses):
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":
-            checked_ln_prior(self._size_prior(), sizes)
+            checked_ln_prior(self.size_prior, sizes)
         return answers, sizes, ends
-
-    def _size_prior(self) -> SizePrior:
-        return _SIZE_PRIOR if self.size_prior is None else self.size_prior
 
 
 readers["LatentClassAnalysis"] = LatentClassAnalysis._of_store

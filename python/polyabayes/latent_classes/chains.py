@@ -13,14 +13,13 @@ from scipy import optimize, special
 
 from polyabayes._support.random import dirichlet
 from polyabayes.allocation.inference.draws import ln_table
-from polyabayes.latent_classes.tables import ClassTables, Floats, profiles
+from polyabayes.latent_classes.answers import indicators
+from polyabayes.latent_classes.tables import TINY, ClassTables, Floats, profiles
 
 # Share of effective particles at which they are resampled, and Gibbs sweeps of each afterwards.
 _LEAST_SHARE, _SWEEPS = 0.5, 2
 # Further sweeps while rows are few, and classes take shape: as many as rows fit into this number.
 _MORE_SWEEPS, _FEW_ROWS = 8, 200
-# Least probability of an answer.
-_TINY = 1e-300
 
 Levels = NDArray[np.int64]
 
@@ -62,13 +61,8 @@ class Waves:
         if covariates is not None:
             covariates = np.ascontiguousarray(patterns[:, n_answers:])
         patterns = patterns[:, :n_answers].astype(np.int64).reshape(-1, *levels.shape[1:])
-        starts = np.cumsum((0, *n_levels[:-1]))
-        shown = [np.zeros((len(patterns), sum(n_levels))) for _ in slots]
-        for wave, own in enumerate(slots):
-            for item, slot in enumerate(own):
-                answers = patterns[:, wave, item]
-                known = np.flatnonzero(answers >= 0)
-                shown[wave][known, starts[slot] + answers[known]] = 1.0
+        pairs = zip(patterns.swapaxes(0, 1), slots, strict=True)
+        shown = [indicators(answers, n_levels, own) for answers, own in pairs]
         return cls(shown, rows.ravel(), n_levels, is_stationary, covariates)
 
     @property
@@ -125,7 +119,7 @@ class Chains:
 
     def tables(self) -> ClassTables:
         """Weights in the first wave, and probabilities of answers."""
-        return ClassTables(self.weights, self.items)
+        return ClassTables(self.weights, self.items, self.coefficients)
 
     def take(self, draws: NDArray[np.intp]) -> Chains:
         """Some of the draws."""
@@ -163,7 +157,7 @@ class Chains:
 
         Shapes (n_draws, n_patterns), and (n_classes, n_draws, n_patterns) for each wave.
         """
-        logs = np.log(np.maximum(np.concatenate(self.items, axis=1), _TINY))
+        logs = np.log(np.maximum(np.concatenate(self.items, axis=1), TINY))
         filtered: list[Floats] = []
         found = np.zeros(())
         for wave, shown in enumerate(waves.shown):
@@ -195,7 +189,7 @@ class Chains:
         _, filtered = self.forward(waves)
         later, found = filtered[-1], [filtered[-1].mean(axis=1).T]
         for wave in range(waves.n_waves - 2, -1, -1):
-            ratio = later / np.maximum(self._ahead(waves, wave + 1, filtered), _TINY)
+            ratio = later / np.maximum(self._ahead(waves, wave + 1, filtered), TINY)
             table = self.transitions[:, waves.step(wave)]
             later = filtered[wave] * np.einsum("knp,njk->jnp", ratio, table)
             found.append(later.mean(axis=1).T)

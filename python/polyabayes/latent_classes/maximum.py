@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
+from polyabayes._support import checks
 from polyabayes.allocation.options import Run
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.latent_classes.answers import Answers, levels_of
+from polyabayes.latent_classes.answers import Answers, column_of, levels_of
 from polyabayes.latent_classes.choice import PRIORS, criteria, hidden_of
 from polyabayes.latent_classes.tables import ClassTables, Floats
 
@@ -141,14 +143,60 @@ class SampledUnits(NamedTuple):
         return found
 
 
+class Replicates(NamedTuple):
+    """Replicate weights of the rows, over the weights of the fit."""
+
+    # Shape (n_rows, n_replicates).
+    ratios: Floats
+    # What the squares of the changes of all replicates are multiplied by, together.
+    scale: float
+    name: str
+
+    @classmethod
+    def of(cls, X: Any, given: Any, method: Any, weights: Floats) -> Replicates:
+        """The arguments `replicate_weights` and `replicate_method`, checked."""
+        name, n_rows = "replicate_weights", len(weights)
+        if isinstance(given, (list, tuple)) and all(isinstance(one, str) for one in given):
+            given = np.column_stack([column_of(X, name, one, n_rows) for one in given])
+        given = rows_by_name(name, given, checks.index_of(X))
+        found = checks.matrix(name, given, f"({n_rows:,}, n_replicates)")
+        if len(found) != n_rows or found.shape[1] < 2:
+            rule = f"must have {n_rows:,} rows and two columns or more, got shape {found.shape}"
+            raise checks.wrong(name, given, rule)
+        is_right = np.isfinite(found) & (found >= 0) & ((found == 0) | (weights[:, None] > 0))
+        if not is_right.all():
+            row = int(np.argmin(is_right.all(axis=1)))
+            rule = f"must be finite, not negative, and 0 where the weight is, but row {row} is not"
+            raise checks.wrong(name, given, rule)
+        n = found.shape[1]
+        if isinstance(method, str):
+            checks.choice("replicate_method", method, ("jackknife", "brr", "bootstrap"))
+            scale = (n - 1) / n if method == "jackknife" else 1 / n
+        else:
+            scale = checks.positive_number("replicate_method", method)
+        shares = np.divide(found, weights[:, None], out=np.zeros_like(found), where=found > 0)
+        return cls(shares, scale, method if isinstance(method, str) else f"scale {scale:g}")
+
+    def sentence(self) -> str:
+        """A sentence for a methods section."""
+        return f" Errors are those of {self.ratios.shape[1]:,} replicate weights ({self.name})."
+
+    def squares(self, scores: Floats) -> Floats:
+        """Sum of squares of the scores of all rows under each replicate, scaled."""
+        sums = self.ratios.T @ scores
+        found: Floats = self.scale * sums.T @ sums
+        return found
+
+
 def logit_errors(
-    answers: Answers, tables: ClassTables, units: SampledUnits | None = None
+    answers: Answers, tables: ClassTables, units: SampledUnits | Replicates | None = None
 ) -> ClassTables:
     """Standard errors of the logits of all probabilities; NaN on the boundary.
 
     The bread is the observed information (Louis 1982), the meat the sum of squares of the scores of
     rows, which weights with fractions enter by their squares; with sampled units, of clusters about
-    the means of their strata, the linearisation of surveys (Binder 1983).
+    the means of their strata, the linearisation of surveys (Binder 1983); with replicate weights,
+    of their totals, so that each replicate changes the estimate by one Newton step.
     """
     is_counted = answers.weights > 0
     answers = answers.take(is_counted)

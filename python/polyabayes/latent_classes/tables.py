@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 # Entries of arrays by draw, row and class that are in memory at once.
 _CHUNK = 2**22
+# Least probability of an answer of which there is a logarithm.
+TINY = 1e-300
 
 
 class ClassTables(NamedTuple):

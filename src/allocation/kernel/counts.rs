@@ -305,10 +305,19 @@ pub(crate) fn quotient(clique: &Clique, state: usize, token: &impl Sizes) -> Lan
 fn product(clique: &Clique, state: usize, factors: Range<usize>, token: &impl Sizes) -> Lanes {
     let mut product = [1.0; LANES];
     for factor in factors {
-        let sizes = token.sizes(clique, factor, state);
-        for _ in 0..clique.factors[factor].exponent.unsigned_abs() {
-            for lane in 0..LANES {
-                product[lane] *= sizes[lane];
+        let mut power = token.sizes(clique, factor, state);
+        let mut left = clique.factors[factor].exponent.unsigned_abs();
+        while left > 0 {
+            if left % 2 == 1 {
+                for lane in 0..LANES {
+                    product[lane] *= power[lane];
+                }
+            }
+            left /= 2;
+            if left > 0 {
+                for x in &mut power {
+                    *x *= *x;
+                }
             }
         }
     }

@@ -247,6 +247,17 @@ impl Problem {
         self.counts == other.counts && cliques(self) == cliques(other)
     }
 
+    /// Whether tokens add to the same rows in another problem that [has their states](Self::has_states_of).
+    pub(crate) fn has_rows_of(&self, other: &Problem) -> bool {
+        let alike = |(one, its): (&MarginLayout, &MarginLayout)| {
+            (&one.margin.slots, &one.dimensions, one.rows())
+                == (&its.margin.slots, &its.dimensions, its.rows())
+        };
+        self.bases == other.bases
+            && self.margins.len() == other.margins.len()
+            && self.margins.iter().zip(&other.margins).all(alike)
+    }
+
     /// Whether all tokens show the same axes, and hidden nodes are summed out together.
     pub(crate) fn is_joint(&self) -> bool {
         self.is_uniform() && self.plan.cliques.len() == 1

@@ -40,7 +40,8 @@ pub struct Filter {
     /// Order of the tokens.
     pub order: TokenOrder,
     /// Collapsed Gibbs sweeps over the tokens so far while their number grows e-fold: after each of
-    /// the first `n_sweeps` tokens, then whenever there are 1/`n_sweeps` more; 0 for SIS-R itself.
+    /// the first `n_sweeps` tokens, then whenever there are 1/`n_sweeps` more, and less often where
+    /// tokens are many; 0 for SIS-R itself.
     pub n_sweeps: usize,
 }
 

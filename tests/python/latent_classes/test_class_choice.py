@@ -17,7 +17,7 @@ from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.options import Options, Run
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, TargetWarning
 from polyabayes.latent_classes.answers import ln_orders
-from polyabayes.latent_classes.choice import PRIORS
+from polyabayes.latent_classes.choice import PRIORS, ClassComparison
 
 ROWS = [(0, 0, 1), (0, 0, None), (0, 1, 1), (1, 1, 0), (1, None, 0), (1, 1, 0), (0, 0, 1)]
 FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"]).astype(pd.CategoricalDtype([0, 1]))
@@ -100,6 +100,42 @@ def test_particles_tell_the_evidence_under_other_concentrations(at: int) -> None
     assert (told < 1.3).all()
     near = [nth for nth, place in enumerate(places) if abs(place - at) == 1]
     assert (found[:, near, 1].mean(axis=0) < 0.5).all()
+
+
+def test_particles_of_a_thousand_rows_agree_with_the_exact_sum() -> None:
+    # Sweeps grow rarer beyond 300 rows.
+    yes, no = np.arange(701)[:, None], np.arange(401)[None]
+
+    def ln_law(*counts: Any) -> Any:
+        return sum(map(special.gammaln, (n + 1 for n in counts))) - special.gammaln(sum(counts) + 2)
+
+    ln_ways = -sum(special.gammaln(n + 1) for n in (yes, 700 - yes, no, 400 - no))
+    ln_first, ln_second = ln_law(yes, no), ln_law(700 - yes, 400 - no)
+    ln_classes = ln_law(yes + no, 1100 - yes - no)
+    exact = special.gammaln(1101) + special.logsumexp(ln_ways + ln_first + ln_second + ln_classes)
+    model, table = PRIORS["flat"].model(["a"], 2), np.array([700, 400])
+    options = {"n_particles": 16, "n_sweeps": 8, "n_replicates": 100}
+    found = model.log_evidence(table, "smc", given_total=True, random_state=0, **options)
+    assert found.value == pytest.approx(exact, abs=4 * found.std_error)
+    assert found.std_error < 0.2
+
+
+def test_candidates_that_particles_of_a_neighbour_put_far_behind_get_no_look() -> None:
+    of = np.repeat([0, 1, 2], [150, 90, 60])
+    yes = np.array([[0.9] * 8, [0.1] * 8, [0.9] * 4 + [0.1] * 4])
+    frame = pd.DataFrame((np.random.default_rng(1).random((300, 8)) < yes[of]).astype(int))
+    tensor, run = pb.CountTensor.from_frame(frame), Run(0, 1, False)
+    compared = ClassComparison(tensor, PRIORS["learned"], dict.fromkeys([2, 3, 4], 0.0), run)
+    compared.compare(lambda: None, progress=False)
+    n_skipped = 0
+    for one, rough in compared._rough.items():
+        if one not in compared.evidences and compared.is_far(one):
+            own = ClassComparison(tensor, PRIORS["learned"], {one[0][0]: 0.0}, run)
+            own.look(one, 0)
+            best = max(compared.joint().values())
+            assert own.evidences[one].value < best - 10 > rough.value
+            n_skipped += 1
+    assert n_skipped >= 2
 
 
 def test_particles_that_miss_the_classes_are_not_believed() -> None:

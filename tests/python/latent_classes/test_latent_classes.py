@@ -74,6 +74,20 @@ def test_maxima_of_the_carcinoma_data_are_those_published(shared_data: Path) -> 
     assert classes.n_parameters_ == 3 + 4 * 7
 
 
+def test_maxima_of_the_midtown_manhattan_table_are_those_published() -> None:
+    """Status of parents by mental health (Srole et al. 1962), as Goodman analysed it by Mplus."""
+    counts = [[64, 94, 58, 46], [57, 94, 54, 40], [57, 105, 65, 60], [72, 141, 77, 94]]
+    counts += [[36, 97, 54, 78], [21, 71, 54, 71]]
+    rows = [(s, m, n) for s, row in enumerate(counts) for m, n in enumerate(row)]
+    frame = pd.DataFrame(rows, columns=["status", "health", "n"])
+    classes = pb.LatentClassAnalysis([1, 2], method="em", random_state=0).fit(frame, weights="n")
+    found = [row["log_likelihood"] for row in classes.choice_.rows]
+    assert found == pytest.approx([-5190.578, -5168.243], abs=6e-4)
+    aic = [row["aic"] for row in classes.choice_.rows]
+    # Two of the probabilities were fixed there, as a latent budget is not identified.
+    assert aic == pytest.approx([10397.157, 10366.485 + 4], abs=2e-3)
+
+
 def test_memberships_are_those_of_another_ascent_where_answers_are_missing() -> None:
     frame, _, _ = planted(150, 3, missing=0.2)
     levels = frame.fillna(-1).to_numpy(dtype=np.int64)

@@ -85,8 +85,7 @@ def test_a_row_counts_as_often_as_its_weight_says() -> None:
     np.testing.assert_array_equal(weighted, repeated)
 
 
-def test_coefficients_are_those_of_stepmix_and_hold_what_was_planted() -> None:
-    stepmix = pytest.importorskip("stepmix")
+def test_coefficients_hold_what_was_planted() -> None:
     frame, classes = planted(1500, 1)
     found = pb.LatentClassAnalysis(2, formula="~ age + party", random_state=0).fit(frame)
     assert found.feature_names_in_.tolist() == ITEMS
@@ -98,25 +97,6 @@ def test_coefficients_are_those_of_stepmix_and_hold_what_was_planted() -> None:
     truth = -PLANTED if is_larger else PLANTED
     assert ((table.lower < truth) & (truth < table.upper)).all()
     assert table.coefficient.to_numpy() == pytest.approx(found.coefficients_[1])
-    design = np.stack([frame.age, frame.party == "r"], axis=1).astype(float)
-    options = {"method": "newton-raphson", "max_iter": 50}
-    theirs = stepmix.StepMix(
-        n_components=2,
-        n_steps=1,
-        measurement="binary",
-        structural="covariate",
-        structural_params=options,
-        n_init=5,
-        random_state=0,
-        progress_bar=0,
-        verbose=0,
-    ).fit(frame[ITEMS], design)
-    points = theirs.get_parameters()["structural"]["beta"]
-    points = points[1] - points[0]
-    if np.sign(points[1]) != np.sign(truth[1]):
-        points = -points
-    deviation = found.coefficient_draws_[:, 1].std(axis=0)
-    assert (abs(points - found.coefficients_[1]) < 0.5 * deviation).all()
 
 
 def test_without_an_effect_memberships_are_those_of_no_covariates() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import special
+from scipy import linalg, special
 from sklearn.base import clone
 
 import polyabayes as pb
@@ -124,24 +124,14 @@ def test_errors_are_those_of_differences() -> None:
     step = 1e-4
     moves = np.eye(len(base)) * step
     scores = np.array([(ln_rows(base + m) - ln_rows(base - m)) / (2 * step) for m in moves]).T
-    bread = np.array(
-        [
-            [
-                (
-                    answers.weights
-                    @ (
-                        ln_rows(base + m + o)
-                        - ln_rows(base + m - o)
-                        - ln_rows(base - m + o)
-                        + ln_rows(base - m - o)
-                    )
-                )
-                / (4 * step**2)
-                for o in moves
-            ]
-            for m in moves
-        ]
-    )
+
+    def value(move: Any) -> Any:
+        return answers.weights @ ln_rows(base + move)
+
+    bread = [
+        [value(m - o) + value(o - m) - value(m + o) - value(-m - o) for o in moves] for m in moves
+    ]
+    bread = -np.array(bread) / (4 * step**2)
     meat = scores.T @ (scores * answers.weights[:, None] ** 2)
     errors = np.sqrt(np.diag(np.linalg.inv(bread) @ meat @ np.linalg.inv(bread)))
     found = logit_errors(answers, tables)
@@ -177,6 +167,38 @@ def test_errors_know_clusters_and_strata(tmp_path: Path) -> None:
     variance = sum(25 * sums[at::2].var(ddof=1) for at in (0, 1)) / wt.sum() ** 2
     found = one._errors.items[0][0, 1, 0] * share * (1 - share)
     assert found == pytest.approx(np.sqrt(variance), rel=1e-4)
+
+
+def test_errors_know_replicate_weights() -> None:
+    frame = planted(200, 5).drop(columns="wt")
+    wt, cluster = np.random.default_rng(0).uniform(0.5, 1.5, 200), np.repeat(np.arange(20), 10)
+    others = cluster[:, None] != np.arange(20)
+    left = wt[:, None] * others * 20 / 19
+    point = pb.LatentClassAnalysis(2, method="em", items=list("abcde"), random_state=0)
+    errors = clone(point).fit(frame, weights=wt, clusters=cluster)._errors.items
+    named = frame.assign(**{f"r{n}": column for n, column in enumerate(left.T)})
+    columns = [f"r{n}" for n in range(20)]
+    fits = [
+        clone(point).fit(frame, weights=wt, replicate_weights=left),
+        clone(point).set_params(items=None).fit(named, weights=wt, replicate_weights=columns),
+        clone(point).fit(frame, weights=wt, replicate_weights=left, replicate_method=19 / 20),
+    ]
+    # A jackknife of one Newton step is the linearisation.
+    for fit in fits:
+        np.testing.assert_allclose(fit._errors.items, errors, rtol=1e-4)
+    text = " ".join(pb.cite(fits[0]).methods.split())
+    assert "Errors are those of 20 replicate weights (jackknife)." in text
+    # Halves of ten pairs of clusters: all their differences, whose squares add up.
+    signs = np.repeat(linalg.hadamard(16)[1:11], 2, axis=0) * np.tile([1, -1], 10)[:, None]
+    halves = wt[:, None] * (1 + signs[cluster])
+    found = clone(point).fit(frame, weights=wt, replicate_weights=halves, replicate_method="brr")
+    strata = clone(point).fit(frame, weights=wt, clusters=cluster, strata=cluster // 2)
+    np.testing.assert_allclose(found._errors.items, strata._errors.items, rtol=1e-4)
+    # Fits of all replicates, each from the start, change the estimates by as much.
+    refits = [clone(point).fit(frame, weights=w)._tables.items[0][0, 1] for w in left.T]
+    logits = special.logit(refits)
+    spread = np.sqrt(19 * logits.var(axis=0))
+    np.testing.assert_allclose(spread, np.array(errors[0])[0, 1], rtol=0.2)
 
 
 def test_probabilities_of_0_have_no_error() -> None:

@@ -61,6 +61,10 @@ class Comparison(ABC):
     def look(self, one: Candidate, level: int) -> None:
         """Set the evidence of a candidate and its origin; higher levels take more effort."""
 
+    def is_far(self, one: Candidate) -> bool:  # noqa: ARG002
+        """Whether a candidate without an evidence is known to have no chance."""
+        return False
+
     def refine(self, tell: Callable[..., None]) -> None:  # noqa: B027
         """Look again at candidates that need it."""
 
@@ -102,6 +106,8 @@ class Comparison(ABC):
                 if one not in self.evidences:
                     if (sizes, middle) in self.evidences and self.is_late():
                         return
+                    if self.is_far(one):
+                        break
                     self.look(one, 0)
                     tell(len(self.evidences), self.label(sizes))
                 value = self.evidences[one].value
@@ -128,11 +134,7 @@ class Comparison(ABC):
         return time.monotonic() >= self.end
 
     def possible(self) -> list[Candidate]:
-        """Candidates whose odds against the best, with errors more, are not low.
-
-        The mean of exp(x) of Gaussian x of variance s² is exp(mean + s²/2), which few replicates
-        fall short of where s is large; by no more than s, as measured.
-        """
+        """Candidates whose odds against the best, with errors more, are not low."""
         joint = self.joint()
         top: dict[Any, float] = {}
         for (sizes, _), value in joint.items():
@@ -140,10 +142,8 @@ class Comparison(ABC):
             top[key] = max(value, top.get(key, -np.inf))
         found = []
         for one, value in joint.items():
-            error = float(np.nan_to_num(self.evidences[one].std_error))
-            shortfall = min(error**2 / 2, error) if self.evidences[one].doubt else 0.0
             least = top[one[0] if self.is_each_accurate else ()] + np.log(self.least_odds)
-            if value + 2 * error + shortfall >= least:
+            if value + most_shortfall(self.evidences[one]) >= least:
                 found.append(one)
         return found
 
@@ -206,6 +206,16 @@ class Comparison(ABC):
         n_more = len(doubtful) - 1
         more = f"; {n_more} more evidences are unreliable" if n_more else ""
         warn(f"{self.label(sizes)}{where}: {doubt}{more}", UnreliableErrorWarning)
+
+
+def most_shortfall(found: Evidence) -> float:
+    """By how much an evidence may be too low.
+
+    The mean of exp(x) of Gaussian x of variance s² is exp(mean + s²/2), which few replicates fall
+    short of where s is large; by no more than s, as measured.
+    """
+    error = float(np.nan_to_num(found.std_error))
+    return 2 * error + (min(error**2 / 2, error) if found.doubt else 0.0)
 
 
 def honest_error(found: Evidence) -> float:
