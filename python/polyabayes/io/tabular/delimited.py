@@ -100,7 +100,7 @@ class DelimitedTable(Table):
         known = defaultdict[str, int](count().__next__)
         self.lines, codes, n_names = array("q"), array("i"), len(self.names)
         for line, fields in records:
-            if len(fields) != n_names:
+            if len(fields) != n_names and len(fields := _filled(fields, n_names)) != n_names:
                 more = "more" if len(fields) > n_names else "less"
                 reason = f"{len(fields)} fields, {more} than the {n_names} of the header"
                 code = f"pathlib.Path({str(path)!r}).read_text().splitlines()"
@@ -200,7 +200,6 @@ class DelimitedTable(Table):
                 told = f"no header: name its {argument('columns', known)}"
                 told += f" (and {argument('transpose', True)} if its rows are words)"
             raise _refused(self.path, line, told)
-        records = ((line, _filled(fields, len(names))) for line, fields in records)
         first = list(islice(records, LINES_LOOKED_AT))
         second = [
             number for number, (_, fields) in enumerate(first, 1) if fields[0][:11] == _SECOND
@@ -212,12 +211,12 @@ class DelimitedTable(Table):
                 DataWarning,
             )
             first = first[second[0] :]
-        widths = Counter(len(fields) for _, fields in first).most_common(1)
-        n_fields = widths[0][0] if widths else 0
+        sizes = [len(_filled(fields, len(names))) for _, fields in first]
+        n_fields = max(sizes, key=sizes.count, default=0)
         is_title = " " in names[0].strip() or names[0].startswith("#") or len(fields) > 1
         is_title = is_title if len(names) == 1 else len(fields) > len(names) + 1
         if is_title and n_fields > len(names):
-            start = next(line for line, fields in first if len(fields) == n_fields) - 1
+            start = first[sizes.index(n_fields)][0] - 1
             again = DelimitedTable(self.path, replace(dialect, skiprows=start), LINES_LOOKED_AT)
             told = f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
             told += f"{argument('skiprows', start)}{next_refusal(again)}"
@@ -228,13 +227,11 @@ class DelimitedTable(Table):
             if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
                 told = f"{self.path} looks like a table of {len(fields)} columns with blanks "
                 raise FileFormatError(f"{told}between them: read it by {argument('sep', ' ')}")
-        if (
-            n_fields == len(names) + 1
-            and dialect.columns is None
-            and names[0].lower() not in NAMES["document"]
-        ):
-            # R does not name the column of the row names.
-            names.insert(0, "")
+        has_more = (
+            {len(fields) for _, fields in first} == {len(names) + 1} == {max(sizes, default=0)}
+        )
+        if has_more and dialect.columns is None and names[0].lower() not in NAMES["document"]:
+            names.insert(0, "")  # R does not name the column of the row names.
         return names, chain(first, records)
 
 
