@@ -13,12 +13,16 @@ use std::ops::Range;
 
 pub(super) use buffers::BurstBuffers;
 use buffers::accumulate;
-use word::Word;
+use division::divide;
+use word::{Word, draw_single, redraw_pair, redraw_together};
 
 use super::kernels::{put, take};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, UniformLanes, map_lanes};
 use crate::urn::{BurstTarget, Counts, Shortlists, SweepOrder, UrnTarget};
+
+/// Tokens of a word from which on it moves in parts, too.
+const MANY: usize = 4;
 
 /// The tokens of a document, what a sweep over some of them changes, and its buffers.
 pub(super) struct BurstyTokens<'a, U> {
@@ -115,16 +119,48 @@ pub(super) fn sweep_words<U: UniformLanes>(
         let mut state = Word { cell, among, target, second, balls, buffers };
         if let [topic] = topics {
             take(state.balls, topic);
-            let new = word::draw_single(&mut state, uniforms);
+            let new = draw_single(&mut state, uniforms);
             for lane in 0..LANES {
                 topic[lane] = if is_listed(topic[lane]) { new[lane] } else { topic[lane] };
             }
             put(state.balls, topic);
         } else {
-            state.redraw(topics, order, is_listed, uniforms);
+            redraw(&mut state, topics, order, is_listed, uniforms);
         }
     }
     buffers.all = all;
+}
+
+/// Moves all tokens together; where they are many, then two at a time, as divisions of a word among
+/// topics are hard to propose. Backward, in reverse.
+fn redraw(
+    word: &mut Word<'_, '_>,
+    topics: &mut [[u16; LANES]],
+    order: SweepOrder,
+    is_listed: impl Fn(u16) -> bool,
+    uniforms: &mut impl UniformLanes,
+) {
+    let is_divided = topics.len() >= MANY && word.among.len() > 1;
+    let n_pairs = if is_divided { topics.len() / 2 } else { 0 };
+    topics.iter().for_each(|topics| put(&mut word.buffers.held, topics));
+    if order == SweepOrder::Backward && is_divided {
+        divide(word, topics, uniforms);
+    }
+    for step in 0..=n_pairs {
+        let moved = match order.nth(step, n_pairs + 1) {
+            0 => &mut topics[..],
+            pair => &mut topics[2 * pair - 2..2 * pair],
+        };
+        if let [one, other] = moved {
+            redraw_pair(word, [one, other], &is_listed, uniforms);
+        } else {
+            redraw_together(word, moved, &is_listed, uniforms);
+        }
+    }
+    if order == SweepOrder::Forward && is_divided {
+        divide(word, topics, uniforms);
+    }
+    topics.iter().for_each(|topics| take(&mut word.buffers.held, topics));
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@
 #![allow(clippy::inline_always, clippy::bool_to_int_with_if)]
 
 use super::buffers::BurstBuffers;
-use super::division;
 use super::layers::{Layers, ahead};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
 use crate::urn::chains::kernels::{put, take};
 use crate::urn::chains::sweeps::{Singles, pick, pick_exactly};
-use crate::urn::{BurstTarget, Counts, SweepOrder, UrnTarget};
+use crate::urn::{BurstTarget, Counts, UrnTarget};
 
 /// Roundings of a draw beside those of its sums: 10 of a weight, twice, and those of the dart; see
 /// [`pick`].
@@ -20,9 +19,6 @@ const ROUNDINGS: f32 = 48.0;
 /// The same for two tokens: 14 of a weight and 31 of its product with that which the second meets, twice;
 /// beside those of the total in it.
 const PAIR_ROUNDINGS: f32 = 96.0;
-
-/// Tokens of a word from which on it moves in parts, too.
-const MANY: usize = 4;
 
 /// A word whose tokens move.
 pub(super) struct Word<'s, 't> {
@@ -36,38 +32,6 @@ pub(super) struct Word<'s, 't> {
 }
 
 impl Word<'_, '_> {
-    /// Moves all tokens together; where they are many, then two at a time, as divisions of a word among
-    /// topics are hard to propose. Backward, in reverse.
-    pub(super) fn redraw(
-        &mut self,
-        topics: &mut [[u16; LANES]],
-        order: SweepOrder,
-        is_listed: impl Fn(u16) -> bool,
-        uniforms: &mut impl UniformLanes,
-    ) {
-        let is_divided = topics.len() >= MANY && self.among.len() > 1;
-        let n_pairs = if is_divided { topics.len() / 2 } else { 0 };
-        topics.iter().for_each(|topics| put(&mut self.buffers.held, topics));
-        if order == SweepOrder::Backward && is_divided {
-            division::divide(self, topics, uniforms);
-        }
-        for step in 0..=n_pairs {
-            let moved = match order.nth(step, n_pairs + 1) {
-                0 => &mut topics[..],
-                pair => &mut topics[2 * pair - 2..2 * pair],
-            };
-            if let [one, other] = moved {
-                redraw_pair(self, [one, other], &is_listed, uniforms);
-            } else {
-                redraw_together(self, moved, &is_listed, uniforms);
-            }
-        }
-        if order == SweepOrder::Forward && is_divided {
-            division::divide(self, topics, uniforms);
-        }
-        topics.iter().for_each(|topics| take(&mut self.buffers.held, topics));
-    }
-
     /// Fills the weights of a token, and how they grow with one of the word, in single precision; returns
     /// the totals.
     #[inline(always)]
@@ -283,7 +247,7 @@ pub(super) fn draw_single(
 
 /// Moves two tokens by their conditional: the first by its weight times what the second then meets.
 #[polyabayes_macros::vectorised]
-fn redraw_pair<U: UniformLanes>(
+pub(super) fn redraw_pair<U: UniformLanes>(
     word: &mut Word<'_, '_>,
     topics: [&mut [u16; LANES]; 2],
     is_listed: &impl Fn(u16) -> bool,
@@ -334,7 +298,7 @@ fn redraw_pair<U: UniformLanes>(
 /// Moves some tokens: the first by its weight times those that the others then meet, the others in
 /// sequence, as the proposal of a Metropolis move.
 #[polyabayes_macros::vectorised]
-fn redraw_together<U: UniformLanes>(
+pub(super) fn redraw_together<U: UniformLanes>(
     word: &mut Word<'_, '_>,
     topics: &mut [[u16; LANES]],
     is_listed: &impl Fn(u16) -> bool,
