@@ -135,6 +135,10 @@ class StagedComparison(Comparison):
             other = (sizes, place)
             held = self.evidences.get(other)
             if held is not None and other in self.looked_at:
+                if evidence.value + honest_error(evidence) < held.value:
+                    # Particles that miss the classes agree, and are too low; no estimate is too
+                    # high as often.
+                    continue
                 evidence = _confirmed(evidence, held)
             most = _SURE if held is None else honest_error(held)
             if honest_error(evidence) < most:
