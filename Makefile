@@ -31,7 +31,7 @@ check-python:
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest polyabayes._core
+	$(BIN)/python -m mypy.stubtest polyabayes._core --allowlist .ci/stubtest.txt
 
 # Laws of large samples: release build, minutes.
 test-slow: .venv/built .venv/tested
@@ -59,13 +59,13 @@ audit: .venv/built .venv/tested
 	$(call if_answers,valgrind --version,$(VALGRIND) cargo test --release --test core -- hostile:: exact::)
 
 # Kernels by instructions, times of one thread, Ctrl-C, and the tables beside other packages.
-bench: .venv/built .venv/tested
+bench: .venv/released .venv/tested
 	$(BIN)/python benches/record.py kernels
 	$(BIN)/python benches/record.py run --output $(RECORD)
 	$(BIN)/python benches/peers.py
 
 # Times of one thread in RECORD: a base for the comparison below.
-bench-record: .venv/built .venv/tested
+bench-record: .venv/released .venv/tested
 	$(BIN)/python benches/record.py run --output $(RECORD)
 
 # Times of one thread against an earlier record: make bench-compare BASE=target/base.json
@@ -77,7 +77,7 @@ bench-fill:
 	$(BIN)/python benches/record.py fill
 
 # Every table and figure of the papers, in a small form; SIZE=middle makes those of the pages anew.
-papers: .venv/built .venv/tested
+papers: .venv/released .venv/tested
 ifeq ($(SIZE),)
 	$(BIN)/python -m benches.papers --no-pictures
 else
@@ -86,19 +86,19 @@ else
 endif
 
 # Every estimator against the truth; ten minutes on one thread.
-bench-estimators: .venv/built .venv/tested
+bench-estimators: .venv/released .venv/tested
 	$(BIN)/python benches/estimators.py
 
 # Simulators of every kind of claim against the truth, of the day's seed: make truth SIZE=10
-truth: .venv/built .venv/tested
+truth: .venv/released .venv/tested
 	$(BIN)/python -m benches.truth --size $(or $(SIZE),1)
 
 # Training over seeds, beside tomotopy, on four corpora; some hours on one thread, likewise.
-bench-training: .venv/built .venv/tested
+bench-training: .venv/released .venv/tested
 	$(BIN)/python benches/starts.py
 
 # Who finds the number of topics; some hours on one thread, which go on where they were broken off.
-bench-choice: .venv/built .venv/tested
+bench-choice: .venv/released .venv/tested
 	$(BIN)/python -m benches.choice
 
 # The site in target/docs: programs of the gallery and notebooks run, warnings are errors.
@@ -118,6 +118,11 @@ docs: .venv/built .venv/docs
 
 .venv/built: .venv/made $(RUST)
 	@echo "polyabayes: compiling the core as far as it has changed"
+	. $(BIN)/activate && maturin develop --profile quick --quiet
+	touch $@
+
+# Kernels as in a release, for benches.
+.venv/released: .venv/built
 	. $(BIN)/activate && maturin develop --release --quiet
 	touch $@
 
@@ -126,7 +131,7 @@ docs: .venv/built .venv/docs
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --no-compile --upgrade pip 'maturin>=1.8,<2'
 	@echo "polyabayes: compiling the core while packages are installed, one to three minutes"
-	. $(BIN)/activate; maturin build --release --out target/wheels & \
+	. $(BIN)/activate; maturin build --profile quick --out target/wheels & \
 		pip install --quiet --no-compile --group run && wait $$!
 	touch $@
 

@@ -1,7 +1,8 @@
 """What a call costs beside its document: the model is compiled at the first call and kept.
 
-``python benches/latency.py`` scores different documents of five words, one a call, and all in one
-call; the difference is what a call costs. Processor milliseconds, one thread a call.
+``python benches/latency.py latency`` scores different documents of five words, one a call, and all
+in one call; the difference is what a call costs. Processor milliseconds, one thread a call. Part
+``activities`` times ``transform`` of the training documents.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from record import Table, main, save, timed
+from record import Table, corpus, main, save, timed
 from scipy import sparse
 
 import polyabayes as pb
@@ -46,7 +47,7 @@ def latency() -> None:
         "first call, ms": ".2f", "a call, ms": ".2f", "the document in it, ms": ".2f",
         "beside it, ms": ".2f", f"from {N_THREADS} threads: a call, ms": ".2f",
     }  # fmt: skip
-    table = Table("latency", "python benches/latency.py", columns, ["lda, exact"])
+    table = Table("latency", "python benches/latency.py latency", columns, ["lda, exact"])
     # The first call imports modules, which no later one does.
     pb.log_likelihood(model, documents[:1])
     one_by_one = [documents[row] for row in range(N_CALLS)]
@@ -67,5 +68,26 @@ def latency() -> None:
     save(table)
 
 
+def activities() -> None:
+    """Topic weights of training documents, beside the fit."""
+    rng = np.random.default_rng(0)
+    rates = rng.gamma(0.5, size=(1000, 8)) @ rng.dirichlet(np.full(1000, 0.1), 8)
+    depths = rng.lognormal(np.log(400), 0.4, 1000)
+    cells, ap = pb.Corpus(rng.poisson(depths[:, np.newaxis] * rates)), corpus("ap")
+    lda, pfa = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
+    columns = {"documents": "s", "model": "s", "tokens": ",d"}
+    columns |= {"fit, s": ".1f", "transform, s": ".2f", "share": ".2f", "again, s": ".3f"}
+    table = Table("activities", "python benches/latency.py activities", columns, ["lda, Gibbs"])
+    rows = (("1,000 simulated cells", pfa, 8, cells), ("AP", lda, 20, ap), ("AP", lda, 100, ap))
+    for name, kind, size, documents in rows:
+        model = kind(size, max_iter=200, random_state=0, n_jobs=1)
+        fit, first, again = (
+            timed(work, documents)[1] for work in (model.fit, model.transform, model.transform)
+        )
+        what = f"{kind.__name__}({size})"
+        table.add(name, what, documents.n_tokens, fit, first, first / fit, again)
+    save(table)
+
+
 if __name__ == "__main__":
-    main(latency)
+    main(latency, activities)

@@ -11,40 +11,6 @@ from polyabayes.likelihood.methods import Settings
 from polyabayes.models.fitting import Schedule
 from polyabayes.scale.token_order import Blocks
 
-__all__ = [
-    "Allocation",
-    "AllocationCompletion",
-    "AllocationDecomposition",
-    "AllocationDraws",
-    "AllocationEstimate",
-    "AllocationRun",
-    "AllocationTempering",
-    "ClassRegression",
-    "Documents",
-    "EmResult",
-    "FirstTopics",
-    "IncompleteAllocation",
-    "Model",
-    "Scores",
-    "Training",
-    "bidirectional",
-    "check_completion",
-    "check_score",
-    "completion",
-    "count_part",
-    "estimators",
-    "exposed_of_part",
-    "fit_em",
-    "is_doubtful",
-    "ln_urns_of_part",
-    "order_tokens",
-    "order_topics",
-    "run_allocation_task",
-    "score",
-    "sweep_part",
-    "transform",
-]
-
 _Floats = NDArray[np.float64]
 _Evidence = tuple[str, AllocationEstimate, bool, AllocationTempering | None]
 _Integers = NDArray[np.int64]

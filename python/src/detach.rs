@@ -1,21 +1,29 @@
 //! The one door through which Python calls the core for long work.
 
-use std::io;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+use std::{mem, process};
 
 use polyabayes::{Observer, Result};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use signal_hook::{SigId, consts::SIGINT, flag, low_level};
 
 use crate::errors;
 
 /// Time between two looks at Python's signals.
 const SLICE: Duration = Duration::from_millis(100);
+
+thread_local! {
+    /// A pool of one thread that waits for the next call of this thread, as making threads takes as
+    /// long as short work; and the process that it is in, as threads do not survive a fork.
+    static IDLE: Cell<Option<(u32, ThreadPool)>> = const { Cell::new(None) };
+}
 
 /// Counts finished work and carries the wish to stop.
 #[derive(Default)]
@@ -119,16 +127,16 @@ fn watched(
     work: &mut (dyn FnMut() + Send),
 ) -> PyResult<Option<PyErr>> {
     let interrupts = Interrupts::new(py)?;
-    let (ended, interruption) = py.detach(|| {
+    let made = py.detach(|| {
+        let pool = pool_of(n_jobs)?;
         let (finished, waiting) = channel::<()>();
-        std::thread::scope(|scope| {
-            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
+        let (mut interruption, mut ended) = (None, Ok(()));
+        pool.in_place_scope(|scope| {
+            let ended = &mut ended;
+            scope.spawn(move |_| {
                 let _finished = finished;
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs).build();
-                let pool = pool.map_err(io::Error::other)?;
-                Ok(catch_unwind(AssertUnwindSafe(|| pool.install(work))))
+                *ended = catch_unwind(AssertUnwindSafe(work));
             });
-            let mut interruption = None;
             while waiting.recv_timeout(SLICE) == Err(RecvTimeoutError::Timeout) {
                 if interruption.is_none()
                     && let Err(error) = Python::attach(|py| look(py, watch, &interrupts, progress))
@@ -137,16 +145,30 @@ fn watched(
                     interruption = Some(error);
                 }
             }
-            let ended =
-                worker.and_then(|worker| worker.join().unwrap_or_else(|panic| Ok(Err(panic))));
-            (ended, interruption)
-        })
+        });
+        if n_jobs == 1 {
+            IDLE.set(Some((process::id(), pool)));
+        }
+        Ok((ended, interruption))
     });
+    let (ended, interruption) = made.map_err(|error| errors::no_threads(py, n_jobs, &error))?;
     // A signal of the last slice, left alone, would be raised by the caller and lose the result.
     let interruption = interruption.or_else(|| interrupts.check(py).err());
-    let ended = ended.map_err(|error| errors::no_threads(py, n_jobs, &error))?;
     ended.map_err(|panic| errors::internal(py, &*panic))?;
     Ok(interruption)
+}
+
+/// A pool of so many threads: the one that waits, or a new one.
+fn pool_of(n_jobs: usize) -> std::result::Result<ThreadPool, ThreadPoolBuildError> {
+    if n_jobs == 1
+        && let Some((process, pool)) = IDLE.take()
+    {
+        if process == process::id() {
+            return Ok(pool);
+        }
+        mem::forget(pool);
+    }
+    ThreadPoolBuilder::new().num_threads(n_jobs).build()
 }
 
 /// Runs short work of the core on the calling thread; a panic becomes an `InternalError`.

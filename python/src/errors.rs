@@ -1,6 +1,6 @@
 //! Core errors as exceptions of `polyabayes.exceptions`.
 
-use std::io;
+use rayon::ThreadPoolBuildError;
 use std::sync::Mutex;
 
 use polyabayes::Error;
@@ -191,7 +191,7 @@ fn argument_of(name: &'static str) -> Option<&'static str> {
 }
 
 /// The exception for work that could not start its threads.
-pub(crate) fn no_threads(py: Python<'_>, n_jobs: usize, error: &io::Error) -> PyErr {
+pub(crate) fn no_threads(py: Python<'_>, n_jobs: usize, error: &ThreadPoolBuildError) -> PyErr {
     let message = format!("n_jobs={n_jobs}: the threads cannot be started: {error}; ask for fewer");
     exception(py, "BudgetExceededError", message)
 }

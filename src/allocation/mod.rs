@@ -3,6 +3,9 @@
 //!
 //! The urn's colour is a tuple of node values, and its weight a product of marginal counts; no
 //! computation holds more of an allocation than those.
+//!
+//! The constants of this room are those with which `benches/evidence.py` made its records, but for
+//! those of particles that draw step by step and of ascents to the largest likelihood.
 
 mod ascent;
 mod bidirectional;

@@ -10,6 +10,8 @@
 //! [`annealing`] takes chains along a path once, forwards or in reverse: unbiased on either side.
 //!
 //! Results are the same bits for any number of threads.
+//!
+//! The constants of this room are those with which `benches/evidence.py` made its records.
 
 pub mod annealing;
 mod barrier;

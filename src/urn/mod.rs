@@ -35,7 +35,7 @@ pub use chains::TopicChains;
 pub use gibbs::Sweeper;
 pub use local::{Extent, LocalUrn};
 pub use order::SweepOrder;
-pub use shortlists::Shortlists;
+pub use shortlists::{LEFT_OUT, Shortlists};
 pub use target::{Counts, UrnTarget};
 
 use crate::error::{Error, Result, check_all, check_positive};

@@ -1,5 +1,7 @@
 //! Moves that open a topic for some tokens, or close it for all of its.
 
+use std::ops::Range;
+
 use super::UrnTarget;
 use super::chains::TopicChains;
 use crate::math::pick;
@@ -8,6 +10,9 @@ use crate::rng::{LANES, UniformLanes};
 /// Balls with which a topic that opens is proposed its first token, whatever its pseudo-count: as
 /// many as a second token finds.
 const FIRST_BALLS: f64 = 1.0;
+
+/// Product of probabilities below which its logarithm is taken.
+const LEAST_PRODUCT: f64 = 1e-200;
 
 impl<U: UniformLanes> TopicChains<U> {
     /// Makes one Metropolis move in every chain, of a topic drawn by its share of `shares`.
@@ -21,9 +26,10 @@ impl<U: UniformLanes> TopicChains<U> {
         let chances = self.uniforms();
         let uniforms: Vec<_> = (0..self.topics().len()).map(|_| self.uniforms()).collect();
         let before = self.topics().to_vec();
+        let words = words(self.cells());
         for lane in 0..LANES {
             let Some(topic) = pick(shares.iter().copied(), darts[lane] * total) else { return };
-            let mut one = OneChain { chains: self, target, lane, topic };
+            let mut one = OneChain { chains: self, target, words: &words, lane, topic };
             let ln_chance = (1.0 - chances[lane]).ln();
             let old = |token: usize| usize::from(before[token][lane]);
             if one.n_tokens() == 0 {
@@ -56,6 +62,8 @@ impl<U: UniformLanes> TopicChains<U> {
 struct OneChain<'c, 't, U> {
     chains: &'c mut TopicChains<U>,
     target: UrnTarget<'t>,
+    /// The tokens of the word of each token.
+    words: &'t [Range<usize>],
     lane: usize,
     topic: usize,
 }
@@ -74,38 +82,45 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
     }
 
     /// Weight of a token in a topic, besides one token of its own there.
+    #[inline]
     fn weight(&self, token: usize, topic: usize, own: f64) -> f64 {
         let n = f64::from(self.chains.balls()[topic][self.lane]) - own;
-        let c = if self.target.bursts.is_some() { self.n_same(token, topic) - own } else { 0.0 };
+        let word = &self.words[token];
+        let has_others = word.len() > 1 && self.target.bursts.is_some();
+        let c = if has_others { self.n_held(word.clone(), topic) - own } else { 0.0 };
         self.target.weight(self.chains.cells()[token], topic, n, c)
     }
 
-    /// Tokens of the same word in a topic.
-    fn n_same(&self, token: usize, topic: usize) -> f64 {
-        let cells = self.chains.cells();
-        let same = |other: &usize| cells[*other] == cells[token];
-        let before = (0..token).rev().take_while(same);
-        let others = before.chain((token..cells.len()).take_while(same));
-        others.filter(|&other| self.topic_of(other) == topic).count() as f64
+    /// How many of some tokens a topic holds.
+    fn n_held(&self, tokens: Range<usize>, topic: usize) -> f64 {
+        let mut n = 0;
+        for topics in &self.chains.topics()[tokens] {
+            n += u32::from(usize::from(topics[self.lane]) == topic);
+        }
+        f64::from(n)
     }
 
     /// Offers the topic, which holds none, each token in turn; the tokens that it got, and ln of the
     /// probability of these.
     fn open(&mut self, mut takes: impl FnMut(usize, f64) -> bool) -> (Vec<usize>, f64) {
-        let (mut members, mut ln_probability) = (Vec::new(), 0.0);
+        let (mut members, mut ln_probability, mut product) = (Vec::new(), 0.0, 1.0);
         for token in 0..self.chains.topics().len() {
             let q = self.target.row(self.chains.cells()[token])[self.topic];
             let moved = (FIRST_BALLS + members.len() as f64) * q;
             let share = moved / (moved + self.weight(token, self.topic_of(token), 1.0));
             if takes(token, share) {
-                ln_probability += share.ln();
+                product *= share;
                 self.give(token, self.topic);
                 members.push(token);
             } else {
-                ln_probability += (1.0 - share).ln();
+                product *= 1.0 - share;
+            }
+            if product < LEAST_PRODUCT {
+                ln_probability += f64::ln(product);
+                product = 1.0;
             }
         }
-        (members, ln_probability)
+        (members, ln_probability + f64::ln(product))
     }
 
     /// Gives the tokens of the topic, all that it holds, to others in turn; ln of the ratio of the
@@ -129,4 +144,14 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
         }
         Some(ln_ratio)
     }
+}
+
+/// For each token, those of the same word, which stand side by side.
+fn words(cells: &[u32]) -> Vec<Range<usize>> {
+    let mut words = Vec::with_capacity(cells.len());
+    for word in cells.chunk_by(|one, other| one == other) {
+        let start = words.len();
+        words.resize(start + word.len(), start..start + word.len());
+    }
+    words
 }

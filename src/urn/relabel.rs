@@ -35,11 +35,7 @@ impl<U: UniformLanes> TopicChains<U> {
                 let cell = self.cells()[token];
                 c_seen = if cell == before { c_seen + 1.0 } else { 0.0 };
                 before = cell;
-                let mut largest = 0.0f64;
-                for (k, weight) in weights.iter_mut().enumerate() {
-                    *weight *= target.weight(cell, k, n_seen, c_seen);
-                    largest = largest.max(*weight);
-                }
+                let largest = multiply(&mut weights, target, cell, n_seen, c_seen);
                 if !UNSCALED.contains(&largest) {
                     weights.iter_mut().for_each(|weight| *weight /= largest);
                 }
@@ -51,6 +47,32 @@ impl<U: UniformLanes> TopicChains<U> {
             self.rename(lane, old, new as u16);
         }
     }
+}
+
+/// Multiplies by the weights of a token of a word in each topic, beside n of the topic and c of the word;
+/// returns the largest product.
+#[polyabayes_macros::vectorised]
+fn multiply(products: &mut [f64], target: UrnTarget<'_>, cell: u32, n: f64, c: f64) -> f64 {
+    let topics = products.iter_mut().zip(target.base).zip(target.row(cell));
+    if let Some(second) = target.bursts {
+        let scale = c * second.scales[cell as usize];
+        for (((product, base), q), (rate, repeat)) in
+            topics.zip(second.rates.iter().zip(second.repeats))
+        {
+            // A topic that cannot produce the word has none of its tokens, however many.
+            let word = if *q > 0.0 { q + repeat * scale } else { 0.0 };
+            *product *= (base + target.unit * n) * word / (1.0 + rate * n);
+        }
+    } else {
+        topics.for_each(|((product, base), q)| *product *= (base + target.unit * n) * q);
+    }
+    let mut largest = [0.0; LANES];
+    for products in products.chunks(LANES) {
+        for (largest, &product) in largest.iter_mut().zip(products) {
+            *largest = if product > *largest { product } else { *largest };
+        }
+    }
+    largest.into_iter().fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -1,6 +1,19 @@
 //! The topics that are likely for each word of a document.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::LocalUrn;
+
+/// Share of a word's probability that the topics may have that are not on its list. Runs vary as
+/// much as with sweeps over all topics; with larger shares they vary more than shorter lists save.
+pub const LEFT_OUT: f64 = 0.005;
+
+/// Cost of a sweep within lists, as a share of that of one over all topics, up to which they pay.
+const MOST_WITHIN: f64 = 0.75;
+
+/// Topics that take as long as what every token of a sweep takes besides.
+const TOKEN_COST: f64 = 15.0;
 
 /// Topics among which sweeps mostly move the tokens of each distinct word of a document.
 #[derive(Debug, Clone)]
@@ -28,17 +41,18 @@ impl Shortlists {
     /// `left_out`, where each topic holds as many balls as `balls` says.
     pub fn new(urn: &LocalUrn, balls: &[f64], left_out: f64) -> Self {
         let rows = urn.all_weights().chunks(balls.len());
-        let weights = rows.flat_map(|q| q.iter().zip(balls).map(|(q, balls)| q * balls)).collect();
-        Shortlists::of_weights(urn, weights, |_| left_out)
+        let weights: Vec<f64> =
+            rows.flat_map(|q| q.iter().zip(balls).map(|(q, balls)| q * balls)).collect();
+        Shortlists::of_weights(urn, &weights, |_| left_out)
     }
 
     /// The same, of bursty topics, by the expected tokens of each word in each topic: all but so many of the
     /// tokens of a word, as those in one topic come together.
-    pub fn of_tokens(urn: &LocalUrn, tokens: Vec<f64>, left_out: f64) -> Self {
+    pub fn of_tokens(urn: &LocalUrn, tokens: &[f64], left_out: f64) -> Self {
         Shortlists::of_weights(urn, tokens, |y| left_out / f64::from(y))
     }
 
-    fn of_weights(urn: &LocalUrn, mut weights: Vec<f64>, left_out: impl Fn(u32) -> f64) -> Self {
+    fn of_weights(urn: &LocalUrn, weights: &[f64], left_out: impl Fn(u32) -> f64) -> Self {
         let n_topics = urn.n_topics();
         let q = urn.all_weights();
         let mut lists = Shortlists {
@@ -48,19 +62,17 @@ impl Shortlists {
             is_listed: vec![false; q.len()],
             n_topics,
         };
-        let mut order: Vec<u16> = (0..n_topics as u16).collect();
-        let words = weights.chunks_mut(n_topics).zip(lists.is_listed.chunks_mut(n_topics));
+        let words = weights.chunks(n_topics).zip(lists.is_listed.chunks_mut(n_topics));
         for ((weights, is_listed), (q, y)) in words.zip(urn.cells()) {
-            let left_out = left_out(y);
-            let weight = |topic: u16| weights[usize::from(topic)];
-            order.sort_unstable_by(|&x, &y| weight(y).total_cmp(&weight(x)).then(x.cmp(&y)));
             let total: f64 = weights.iter().sum();
-            let mut rest = total;
-            for &topic in order.iter().take_while(|&&topic| weight(topic) > 0.0) {
-                if rest <= left_out * total {
-                    break;
-                }
-                rest -= weight(topic);
+            let (mut rest, most_left) = (total, left_out(y) * total);
+            // The bits of weights are in their order; the first of equal topics comes first.
+            let weighted = (0u16..).zip(weights).filter(|(_, weight)| **weight > 0.0);
+            let mut heap: BinaryHeap<_> =
+                weighted.map(|(topic, weight)| (weight.to_bits(), Reverse(topic))).collect();
+            while rest > most_left {
+                let Some((weight, Reverse(topic))) = heap.pop() else { break };
+                rest -= f64::from_bits(weight);
                 is_listed[usize::from(topic)] = true;
             }
             for (topic, q) in (0..).zip(q).filter(|(topic, _)| is_listed[usize::from(*topic)]) {
@@ -83,12 +95,16 @@ impl Shortlists {
         }
     }
 
-    /// Number of tokens whose list has more than one topic, and the lengths of their lists added up.
-    pub fn n_moved_and_listed(&self, counts: &[u32]) -> (usize, usize) {
-        let lengths = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
-        let moved = lengths.zip(counts).filter(|(length, _)| *length > 1);
-        moved.fold((0, 0), |(n_moved, n_listed), (length, &count)| {
-            (n_moved + count as usize, n_listed + length * count as usize)
-        })
+    /// Multiply-adds of a sweep of one chain within the lists, about.
+    pub fn cost(&self, urn: &LocalUrn) -> f64 {
+        let lengths = self.starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64);
+        let moved = lengths.zip(urn.counts()).filter(|(length, _)| *length > 1.0);
+        moved.map(|(length, &count)| (length + TOKEN_COST) * f64::from(count)).sum()
+    }
+
+    /// The lists, where sweeps within them take less time than those over all topics.
+    pub fn if_short(self, urn: &LocalUrn) -> Option<Self> {
+        let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
+        (self.cost(urn) <= MOST_WITHIN * n_choices).then_some(self)
     }
 }

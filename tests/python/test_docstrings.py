@@ -117,6 +117,6 @@ def test_the_walk_reaches_functions_classes_and_methods_of_every_kind():
         "models.lda.LatentDirichletAllocation",
         "models.lda.LatentDirichletAllocation.from_parameters",
         "models.lda.LatentDirichletAllocation.partial_fit",
-        "models.fitted.fitted_model.FittedModel.transform",
+        "models.fitted.topic_weights.TopicTransformer.transform",
         "data.datasets.load_python_docs",
     } <= reached

@@ -4,7 +4,8 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -102,3 +103,11 @@ print(len(found), len(set(found)))
 )
 def test_the_core_leaves_a_free_threaded_interpreter_without_a_lock():
     assert not sys._is_gil_enabled()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_of_a_fork_does_not_wait_for_threads_of_its_parent():
+    expected = score("annealed")
+    with ProcessPoolExecutor(1, get_context("fork")) as pool:
+        np.testing.assert_array_equal(pool.submit(score, "annealed").result(60), expected)

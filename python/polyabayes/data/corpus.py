@@ -18,7 +18,13 @@ from polyabayes.data.conversion.documents import source_of, source_of_lists, sou
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.tables import NamedColumns
 from polyabayes.data.conversion.texts import checked_on_empty
-from polyabayes.data.counts import checked_counts, checked_exposure, checked_labels, checked_words
+from polyabayes.data.counts import (
+    checked_counts,
+    checked_exposure,
+    checked_labels,
+    checked_words,
+    warn_of_totals,
+)
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
 from polyabayes.data.naming import rows_by_name
@@ -122,18 +128,14 @@ class Corpus(DocumentCounts):
             ("ids", self.ids, self.n_documents, "documents (rows)"),
         ):
             if labels is not None and len(labels) != size:
-                raise InvalidArgumentError(
-                    f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
-                    f"give one entry for each{_if_transposed(name, len(labels), self.shape)}"
-                )
+                told = f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
+                told += f"give one entry for each{_if_transposed(name, len(labels), self.shape)}"
+                raise InvalidArgumentError(told)
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
-            warn(
-                f"ids: {twice!r} and perhaps others name several documents, so rows of tables "
-                "cannot be matched with each: rename them, or drop all but the first by "
-                "corpus[~corpus.duplicated('ids')]",
-                DataWarning,
-            )
+            told = f"ids: {twice!r} and perhaps others name several documents, "
+            told += "so rows of tables cannot be matched with each: rename them, or drop "
+            warn(f"{told}all but the first by corpus[~corpus.duplicated('ids')]", DataWarning)
         sizes, table = (
             rows_by_name(name, values, self.ids) if values is not None else own
             for name, values, own in (
@@ -141,6 +143,9 @@ class Corpus(DocumentCounts):
                 ("metadata", metadata, found.metadata),
             )
         )
+        remedy = "corpus.filter(words=corpus.vocabulary[corpus.vocabulary != %s])"
+        warn_of_totals(self.ids, self._lengths, "document", "corpus[corpus.ids != %s]")
+        warn_of_totals(self.vocabulary, lambda: self.counts.sum(axis=0).A1, "word", remedy)
         self.exposure = None if sizes is None else checked_exposure(sizes, self.n_documents)
         self.metadata = checked_metadata(table, self.n_documents, self.ids)
 
@@ -288,9 +293,8 @@ class Corpus(DocumentCounts):
         """
         frame = frames.frame_of(table)
         if frame is None:
-            raise InvalidTypeError(
-                f"table must be a DataFrame or another table, got {type(table).__name__}"
-            )
+            told = f"got {type(table).__name__}"
+            raise InvalidTypeError(f"table must be a DataFrame or another table, {told}")
         options["text"] = text
         named = NamedColumns.taken_from(options)
         found = source_of_table(
@@ -381,9 +385,8 @@ def of_layer(documents: Any, layer: str | None) -> Any:
     if layer is None:
         return documents
     if not sources.is_anndata(documents):
-        raise InvalidTypeError(
-            f"{argument('layer')} is for an AnnData, got {type(documents).__name__}"
-        )
+        told = f"got {type(documents).__name__}"
+        raise InvalidTypeError(f"{argument('layer')} is for an AnnData, {told}")
     return Corpus.from_anndata(documents, layer)
 
 
@@ -420,10 +423,8 @@ def _joined(blocks: list[Any], name: str) -> Source:
     for number, part in enumerate(parts):
         words: tuple[Any, Any] = part.vocabulary, first.vocabulary
         if part.n_words != first.n_words or not np.array_equal(*words):
-            raise InvalidArgumentError(
-                f"block {number} of {name} has other words than the first; align it by "
-                "corpus.aligned_to(first.vocabulary)"
-            )
+            told = f"block {number} of {name} has other words than the first; "
+            raise InvalidArgumentError(f"{told}align it by corpus.aligned_to(first.vocabulary)")
 
     def joined(name: str, join: Callable[[list[Any]], Any]) -> Any:
         values = [getattr(part, name) for part in parts]

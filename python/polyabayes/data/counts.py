@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.warnings import warn
+from polyabayes.data.names import NAMES
 from polyabayes.data.sparse_arrays import checked_sparse
-from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
+from polyabayes.exceptions import (
+    DataWarning,
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+)
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
 Words: TypeAlias = "NDArray[np.object_]"
@@ -22,6 +29,7 @@ T = TypeVar("T", bound=Iterable[Any])
 MAX_COUNT = 2**32 - 1
 _LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
 _NUMERIC_KINDS = "biuf"
+_NO_LABELS = {*NAMES["totals"], *NAMES["no word"]}
 _FRACTIONS = (
     "weights, such as tf-idf and normalised or log-transformed values, have no likelihood: bring "
     "the counts that they were made of"
@@ -71,10 +79,25 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
     first: dict[Any, int] = {}
     for place, label in enumerate(labels):
         if first.setdefault(label, place) < place:
-            raise InvalidArgumentError(
-                f"{holds} {label!r} twice, the second time at {place}; {remedy}"
-            )
+            told = f"{holds} {label!r} twice, the second time at {place}; "
+            raise InvalidArgumentError(f"{told}{remedy}")
     return labels
+
+
+def warn_of_totals(labels: Any, sums: Callable[[], Any], what: str, remedy: str) -> None:
+    """Warn of a label of sums that holds half of all counts, and of reads of no gene.
+
+    `sums` gives the counts of the labels, and `remedy` is code with a label.
+    """
+    for place, label in enumerate(() if labels is None else labels):
+        plain = label.strip().lower()
+        if plain not in _NO_LABELS:
+            continue
+        own, total = sums()[place], sums().sum()
+        is_sum = plain in NAMES["totals"] and own and 2 * own == total and len(labels) > 2
+        if is_sum or plain in NAMES["no word"]:
+            told = "counts as much as all others, as their sum" if is_sum else "counts no gene"
+            warn(f"{what} {label!r} {told}: if so, use {remedy % repr(label)}", DataWarning)
 
 
 # Words of each living model with a vocabulary, and their columns. They are kept outside the models,
@@ -114,10 +137,8 @@ def checked_labels(labels: Any, name: str) -> Words:
     entries = list(labels)
     for position, label in enumerate(entries):
         if not isinstance(label, str):
-            raise InvalidTypeError(
-                f"{name} must be a sequence of str, but entry {position} is {label!r} of type "
-                f"{type(label).__name__}; convert the entries with str()"
-            )
+            told = f"{name} must be a sequence of str, but entry {position} is {label!r} of type "
+            raise InvalidTypeError(f"{told}{type(label).__name__}; convert the entries with str()")
     checked = np.empty(len(entries), dtype=object)
     checked[:] = [str(label) for label in entries]
     return checked
@@ -133,10 +154,8 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
         return None
     words = checked_words(vocabulary)
     if len(words) != n_words:
-        raise InvalidArgumentError(
-            f"vocabulary has {len(words):,} words, but {origin} has {n_words:,} columns; give one "
-            "word for each column, in the order of the training"
-        )
+        told = f"{n_words:,} columns; give one word for each column, in the order of the training"
+        raise InvalidArgumentError(f"vocabulary has {len(words):,} words, but {origin} has {told}")
     return words
 
 
@@ -175,35 +194,28 @@ def values_of_frame(frame: Any, name: str) -> Any:
 
 def _dense(values: Any, name: str) -> NDArray[Any]:
     if np.ma.is_masked(values):
-        raise InvalidCountsError(
-            f"{name} has masked entries, but documents need counts of all words: fill them, or see "
-            "AllocationModel.predict_missing"
-        )
+        told = f"{name} has masked entries, but documents need counts of all words: "
+        raise InvalidCountsError(f"{told}fill them, or see AllocationModel.predict_missing")
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InvalidTypeError(
-            f"{name} is not an array with one count per document and word: give every document "
-            "the same number of words, or use Corpus.from_documents for lists of tokens"
-        ) from error
+        told = f"{name} is not an array with one count per document and word: give every document "
+        told += "the same number of words, or use Corpus.from_documents for lists of tokens"
+        raise InvalidTypeError(told) from error
     if array.dtype.kind == "O" and array.ndim:
         try:
             return array.astype(np.float64)
         except OverflowError as error:
-            raise InvalidCountsError(
-                f"{name} contains a count above 2**32 - 1, larger than any float; correct the "
-                "value or leave the document out"
-            ) from error
+            told = "larger than any float; correct the value or leave the document out"
+            raise InvalidCountsError(f"{name} contains a count above 2**32 - 1, {told}") from error
         except (TypeError, ValueError) as error:
             raise _not_numbers(name, error) from error
     if isinstance(values, (str, bytes, os.PathLike)):
         call = f"polyabayes.read_corpus({values!r:.60})"
         raise InvalidTypeError(f"{name} must hold counts: {call} reads a file, [text] is one text")
     if array.dtype.kind not in _NUMERIC_KINDS + "c":
-        raise InvalidTypeError(
-            f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "
-            f"{_VECTORISE}"
-        )
+        told = f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "
+        raise InvalidTypeError(f"{told}{_VECTORISE}")
     if array.dtype.newbyteorder("=") == np.float16:
         return array.astype(np.float64)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -218,17 +230,14 @@ def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
 def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2:
         kind = {0: "scalar array", 1: "1D array"}.get(len(shape), f"{len(shape)}D array")
-        raise InvalidArgumentError(
-            f"Expected 2D array, got {kind} instead: {name} has shape {shape} and must be "
-            "(n_documents, n_words). Reshape your data with array.reshape(1, -1) if it is one "
-            "document, or array.reshape(-1, 1) if it is one word"
-        )
+        told = f"Expected 2D array, got {kind} instead: {name} has shape {shape} and must be "
+        told += "(n_documents, n_words). Reshape your data with array.reshape(1, -1) if it is one "
+        raise InvalidArgumentError(f"{told}document, or array.reshape(-1, 1) if it is one word")
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
-            raise InvalidArgumentError(
-                f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum of "
-                f"1 is required. {name} must hold at least one document and one word"
-            )
+            told = f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum "
+            told += f"of 1 is required. {name} must hold at least one document and one word"
+            raise InvalidArgumentError(told)
 
 
 def _refuse_bad_values(stored: Any, name: str) -> None:
@@ -270,8 +279,6 @@ def _refuse(
         word = int(stored.indices[position])
     else:
         document, word = int(stored.row[position]), int(stored.col[position])
-    raise InvalidCountsError(
-        f"{message}: {stored.data[position]} at document (row) {document}, word (column) {word}. "
-        f"{name} must hold how often each word occurs: whole numbers from 0 to {MAX_COUNT}; "
-        f"{remedy}"
-    )
+    told = f"{message}: {stored.data[position]} at document (row) {document}, "
+    told += f"word (column) {word}. {name} must hold how often each word occurs: "
+    raise InvalidCountsError(f"{told}whole numbers from 0 to {MAX_COUNT}; {remedy}")

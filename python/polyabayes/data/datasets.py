@@ -11,18 +11,19 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.checks import fits
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
 
 _MIN_DOCSTRING_WORDS = 40
-# Bytes while drawing: per token (document, word, count); per document and topic (weight, count).
-_TOKEN_BYTES, _CELL_BYTES = 16, 16
+# Bytes while drawing: per token (document, vocabulary, topic, word, two orders, number, count); per
+# document and topic (weight, count, indices).
+_TOKEN_BYTES, _CELL_BYTES = 64, 40
 # Modules whose docstrings are documents.
 _MODULES = Path(__file__).with_suffix(".txt").read_text("utf-8").split()
 
@@ -142,20 +143,17 @@ def make_lda_corpus(
     prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, len(topics))
     lengths = np.asarray(document_length)
     if lengths.dtype.kind not in "iu" or (lengths < 0).any():
-        raise InvalidArgumentError(
-            f"document_length must hold non-negative whole numbers, got {document_length!r}"
-        )
+        told = f"got {document_length!r}"
+        raise InvalidArgumentError(f"document_length must hold non-negative whole numbers, {told}")
     if lengths.shape not in ((), (n_documents,)):
-        raise InvalidArgumentError(
-            f"document_length has shape {lengths.shape}; give an int or one entry for each of "
-            f"the {n_documents} documents"
-        )
+        told = f"give an int or one entry for each of the {n_documents} documents"
+        raise InvalidArgumentError(f"document_length has shape {lengths.shape}; {told}")
     fits("n_documents", n_documents, _CELL_BYTES * len(prior))
     n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)
     fits("document_length", int(lengths.max()), _TOKEN_BYTES * n_tokens / max(lengths.max(), 1))
     doc_topic = rng.dirichlet(prior, size=n_documents)
     topic_counts = rng.multinomial(np.broadcast_to(lengths, n_documents), doc_topic)
-    corpus = Corpus(_draw_words(topic_counts, topics, rng))
+    corpus = Corpus(documents_of_topics(topic_counts, topics, rng)[0])
     return SyntheticLDA(corpus, topics, prior, doc_topic)
 
 
@@ -223,7 +221,7 @@ def make_gamma_poisson_corpus(
     fits("n_documents", n_documents, _CELL_BYTES * len(topics) + _TOKEN_BYTES * n_tokens)
     doc_topic = rng.gamma(shapes, scales, (n_documents, len(topics)))
     topic_counts = rng.poisson(doc_topic * totals)
-    corpus = Corpus(_draw_words(topic_counts, topics / totals[:, np.newaxis], rng))
+    corpus = Corpus(documents_of_topics(topic_counts, topics, rng)[0])
     return SyntheticGammaPoisson(corpus, topics, shapes, probabilities, doc_topic)
 
 
@@ -266,21 +264,6 @@ def load_python_docs() -> Corpus:
     return Corpus(counts, vectorizer.get_feature_names_out(), list(texts.values()))
 
 
-def _draw_words(
-    topic_counts: NDArray[np.int64], topics: NDArray[np.float64], rng: np.random.Generator
-) -> sparse.coo_matrix[np.int64]:
-    """Draw word counts, given the tokens of each topic (column) in each document (row)."""
-    n_documents, n_words = len(topic_counts), topics.shape[1]
-    documents = [np.repeat(np.arange(n_documents, dtype=np.int32), n) for n in topic_counts.T]
-    words = [
-        rng.choice(n_words, size=len(tokens), p=topic).astype(np.int32)
-        for tokens, topic in zip(documents, topics, strict=True)
-    ]
-    rows, columns = np.concatenate(documents), np.concatenate(words)
-    ones = np.ones(len(rows), dtype=np.int64)
-    return sparse.coo_matrix((ones, (rows, columns)), shape=(n_documents, n_words))
-
-
 def _topics(
     topic_word: ArrayLike | None,
     n_topics: int,
@@ -297,10 +280,8 @@ def _topics(
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)
     topics = checks.matrix("topic_word", topic_word, "(n_topics, n_words)")
     if not np.isfinite(topics).all() or (topics < 0).any() or not topics.any(axis=1).all():
-        raise InvalidArgumentError(
-            "topic_word must be finite and not negative, and each topic needs a word; correct "
-            "or leave out the topics that break this"
-        )
+        told = "topic_word must be finite and not negative, and each topic needs a word; "
+        raise InvalidArgumentError(f"{told}correct or leave out the topics that break this")
     return topics
 
 
@@ -308,10 +289,8 @@ def _help_topics() -> Iterator[tuple[str, str]]:
     try:
         from pydoc_data.topics import topics
     except ImportError as error:
-        raise MissingDependencyError(
-            "this Python comes without pydoc_data, the topics of its help; install the full "
-            "standard library"
-        ) from error
+        told = "this Python comes without pydoc_data, the topics of its help; "
+        raise MissingDependencyError(f"{told}install the full standard library") from error
     for name in sorted(topics, key=lambda name: (len(name), name)):
         yield f"topic:{name}", topics[name]
 
@@ -326,10 +305,8 @@ def _docstrings() -> Iterator[tuple[str, str]]:
             continue
         source = spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
         if source is None:
-            raise MissingDependencyError(
-                f"this Python comes without the source of {module}, so its docstrings cannot be "
-                "read; install the full standard library"
-            )
+            told = f"this Python comes without the source of {module}, so its docstrings cannot "
+            raise MissingDependencyError(f"{told}be read; install the full standard library")
         for name, text in _public_docstrings(ast.parse(source), module):
             if len(text.split()) >= _MIN_DOCSTRING_WORDS:
                 yield name, text

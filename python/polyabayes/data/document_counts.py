@@ -105,7 +105,7 @@ class DocumentCounts(Selectable):
         return self.n_documents, self.n_words
 
     def _lengths(self) -> NDArray[np.int64]:
-        return np.asarray(self.counts.sum(axis=1), dtype=np.int64).ravel()
+        return np.diff(np.append(0, self.counts.data.cumsum())[self.counts.indptr])
 
     def summary(self) -> CorpusSummary:
         """Size of the corpus and lengths of its documents.
@@ -199,10 +199,9 @@ class DocumentCounts(Selectable):
         totals = self._lengths().astype(np.float64)
         empty = np.flatnonzero(totals == 0)
         if len(empty):
-            raise InvalidArgumentError(
-                f"{argument('exposure', 'total')} needs counts in each document, but document "
-                f"{empty[0]} has none; leave out the {len(empty):,} that are empty"
-            )
+            told = f"{argument('exposure', 'total')} needs counts in each document, "
+            told += f"but document {empty[0]} has none; leave out the {len(empty):,} that are empty"
+            raise InvalidArgumentError(told)
         return totals / totals.mean()
 
     def with_metadata(self, metadata: Any) -> Self:
@@ -278,10 +277,8 @@ class DocumentCounts(Selectable):
         """
         checks.choice("unseen", unseen, ("raise", "drop"))
         if self.vocabulary is None:
-            raise InvalidArgumentError(
-                "the corpus has no vocabulary, so its columns cannot be matched with words; "
-                "give one, as in Corpus(counts, vocabulary=...)"
-            )
+            told = "the corpus has no vocabulary, so its columns cannot be matched with words; "
+            raise InvalidArgumentError(f"{told}give one, as in Corpus(counts, vocabulary=...)")
         return self._matched(*columns_of_words(vocabulary), unseen)
 
     def _matched(
@@ -299,10 +296,9 @@ class DocumentCounts(Selectable):
         known = columns >= 0
         if unseen == "raise" and not known.all():
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()
-            raise InvalidArgumentError(
-                f"the documents have {counted(len(missing), 'word')} ({some(missing)}) outside the "
-                f"vocabulary; use {argument('unseen', 'drop')} to leave them out"
-            )
+            told = f"the documents have {counted(len(missing), 'word')} ({some(missing)}) "
+            told += f"outside the vocabulary; use {argument('unseen', 'drop')} to leave them out"
+            raise InvalidArgumentError(told)
         counts = sparse.csr_matrix(
             (table.data[known], (table.row[known], columns[known])),
             shape=(self.n_documents, len(wanted)),

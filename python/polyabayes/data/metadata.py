@@ -35,21 +35,16 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
             lists = {name: list(x) for name, x in arrays.items() if not hasattr(x, "dtype")}
             values = pandas.DataFrame(arrays | lists)
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(
-                f"{argument('metadata')} must hold one value for each document in every column: "
-                f"{error}"
-            ) from error
+            told = f"{argument('metadata')} must hold one value for each document in every column: "
+            raise InvalidArgumentError(f"{told}{error}") from error
     frame = frame_of(values)
     if frame is None:
-        raise InvalidTypeError(
-            f"{argument('metadata')} must be a DataFrame or map names to columns, got "
-            f"{type(values).__name__}"
-        )
+        told = f"{argument('metadata')} must be a DataFrame or map names to columns, "
+        series = "; use metadata.to_frame()" * hasattr(values, "to_frame")
+        raise InvalidTypeError(f"{told}got {type(values).__name__}{series}")
     if len(frame) != n_documents:
-        raise InvalidArgumentError(
-            f"{argument('metadata')} has {len(frame):,} rows for {n_documents:,} documents; give "
-            "one row for each"
-        )
+        told = f"{argument('metadata')} has {len(frame):,} rows for {n_documents:,} documents; "
+        raise InvalidArgumentError(f"{told}give one row for each")
     names = [str(name) for name in frame.columns]
     distinct(names, f"{argument('metadata')} has the column", "rename one")
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
@@ -80,10 +75,9 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
     try:
         frame.to_parquet(stream)
     except (TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
-        raise InvalidTypeError(
-            f"{argument('metadata')} has a column that cannot be written ({error}): make its "
-            "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
-        ) from error
+        told = f"{argument('metadata')} has a column that cannot be written ({error}): make its "
+        told += "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
+        raise InvalidTypeError(told) from error
     return stream.getvalue()
 
 

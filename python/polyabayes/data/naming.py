@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,18 +10,23 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
-from polyabayes.data.conversion.tables import DOCUMENT_NAMES
 from polyabayes.data.counts import columns_of_words
-from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.data.names import NAMES
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
+
+# Folders, and endings of names of files.
+_OF_FILES = re.compile(r".*[/\\]|\.[a-z]\w{0,4}$")
 
 
-def rows_by_name(name: str, rows: Any, names: Any) -> Any:
+def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     """Rows of a table or a corpus in the order of `names`, of documents or other rows.
 
-    The index of the rows names them, or else a column with all names. Rows without names, and rows
-    for data without names, are returned unchanged: they are matched by place. Other names are
-    refused; an index of whole numbers that are no names only counts rows.
+    The index of the rows names them, or else a column with all names; with a warning, also names
+    that differ from them in case, blanks, leading zeros, folders or endings of files. Rows without
+    names, and rows for data without names, are returned unchanged: they are matched by place. Other
+    names are refused; an index that counts from 0 is none. `by_place` is code that drops the names.
     """
     rows = rows if (frame := frame_of(rows)) is None else frame
     index, is_frame = checks.index_of(rows), hasattr(rows, "iloc")
@@ -30,21 +36,54 @@ def rows_by_name(name: str, rows: Any, names: Any) -> Any:
     wanted, mine = list(map(str, names)), list(map(str, index))
     if mine == wanted:
         return rows
-    known = set(mine)
-    if not known.issuperset(wanted):
-        are_numbers = index.dtype.kind in "iu" or _is_range(wanted)
-        if are_numbers and (_is_range(mine) or known.isdisjoint(wanted)):
-            is_table = hasattr(rows, "columns") and not _is_range(wanted)
-            return _rows_by_column(name, rows, wanted) if is_table else rows
-        remedy, other = (".loc[names]", ".to_numpy()") if is_frame else ("[names]", ".counts")
-        raise _other_names(name, mine, wanted, name + remedy, name + other)
-    return (rows.iloc if is_frame else rows)[_places(name, mine, wanted)]
+    by_number = rows.iloc if is_frame else rows
+    if set(mine).issuperset(wanted):
+        return by_number[_places(name, mine, wanted)]
+    is_counted = index.dtype.kind in "iu" and _is_range(mine)
+    if _is_range(wanted) and (is_counted or set(mine).isdisjoint(wanted)):
+        return rows
+    held: dict[Any, list[str]] = {} if is_counted else {None: mine}
+    for column in getattr(rows, "columns", ()):
+        if rows[column].dtype.kind not in "biufc" or str(column).lower() in NAMES["document"]:
+            held[column] = [str(value) for value in rows[column]]
+    for spell in (str, _plain):
+        keys = list(map(spell, wanted))
+        spelt = {column: list(map(spell, labels)) for column, labels in held.items()}
+        found = [column for column, labels in spelt.items() if set(labels).issuperset(keys)]
+        # Several columns may hold the names: those that agree with the order of the rows need no
+        # other.
+        if any(spelt[column] == keys for column in found):
+            return rows
+        if len(found) > 1:
+            told = f"{found[0]!r} and {found[1]!r} both hold the names of all documents: say which"
+            told = f"columns {told} by {name}.set_index({found[0]!r})"
+            raise InvalidArgumentError(f"{argument(name)}: {told}")
+        if found and len(set(keys)) == len(set(wanted)):
+            if spell is _plain:
+                told = f"{held[found[0]][0]!r} among them and {wanted[0]!r} in the data"
+                told = f"names are matched though spelt otherwise, as {told}"
+                warn(f"{argument(name)}: {told}", DataWarning)
+            return by_number[_places(name, spelt[found[0]], keys)]
+    for column, labels in held.items():
+        n_known = len(set(wanted).intersection(labels))
+        code, other = "", by_place or (".reset_index(drop=True)" if is_frame else ".counts")
+        if column is not None:
+            if str(column).lower() not in NAMES["document"] and 2 * n_known < len(wanted):
+                continue
+            code, other = f".set_index({column!r})", f".drop(columns={column!r})"
+        missing = [label for label in wanted if label not in set(labels)]
+        told = f"{name}{code}.reindex(corpus.ids) to leave them missing, or "
+        told = told * (is_frame and isinstance(names, np.ndarray) and n_known > 0)
+        told = f"rows are matched by name; use {told}{name}{other} if the order is right"
+        rule = f"has no row for {some(missing)} of the data, but has {some(labels)}: {told}"
+        raise checks.wrong(name, missing[0], rule)
+    return rows
 
 
 def columns_by_name(name: str, values: Any, names: Any) -> Any:
     """The same of the columns of a frame, or of the entries of a Series."""
     turned = values.T if hasattr(values, "columns") else values
-    found = rows_by_name(name, turned, names)
+    found = rows_by_name(name, turned, names, ".to_numpy()")
     return found.T if turned is not values else found
 
 
@@ -56,7 +95,7 @@ def by_topic(name: str, values: Any, topic_word: Any, axes: Sequence[int] = (1,)
     topics, index = checks.index_of(topic_word), checks.index_of(values)
     if topics is not None and index is not None:
         for axis in axes if hasattr(values, "columns") else (0,):
-            match = columns_by_name if axis else rows_by_name
+            match = rows_by_name if hasattr(values, "columns") and not axis else columns_by_name
             values = match(name, values, topics[: values.shape[axis]])
     return values
 
@@ -65,57 +104,18 @@ def _is_range(labels: list[str]) -> bool:
     return labels == list(map(str, range(len(labels))))
 
 
-def _rows_by_column(name: str, frame: Any, wanted: list[str]) -> Any:
-    """Rows by a column with the names of all documents; refused if a column names others."""
-    texts = {column: [str(value) for value in frame[column]] for column in frame.columns}
-    found = [
-        column
-        for column, held in texts.items()
-        if (_names_documents(column) or frame[column].dtype.kind not in "biufc")
-        and set(held).issuperset(wanted)
-    ]
-    # Several columns may hold the names: those that agree with the order of the rows need no other.
-    if any(texts[column] == wanted for column in found):
-        return frame
-    if len(found) > 1:
-        raise InvalidArgumentError(
-            f"{argument(name)}: columns {found[0]!r} and {found[1]!r} both hold the names of all "
-            f"documents: say which by {name}.set_index({found[0]!r})"
-        )
-    if found:
-        return frame.iloc[_places(name, texts[found[0]], wanted)]
-    for column, held in texts.items():
-        if _names_documents(column):
-            of_column = f"{name}.set_index({column!r}).loc[corpus.ids]"
-            raise _other_names(name, held, wanted, of_column, f"{name}.drop(columns={column!r})")
-    return frame
-
-
-def _names_documents(column: Any) -> bool:
-    return str(column).lower() in DOCUMENT_NAMES
+def _plain(label: str) -> str:
+    """A name without case, blanks, leading zeros, folders and the ending of a file."""
+    return _OF_FILES.sub("", label.strip().casefold()).lstrip("0")
 
 
 def _places(name: str, mine: list[str], wanted: list[str]) -> list[int]:
     place = {label: row for row, label in reversed(list(enumerate(mine)))}
     for row, label in enumerate(mine):
         if row != place[label] and label in set(wanted):
-            raise checks.wrong(
-                name, label, f"has several rows for {label!r}: drop all but one of them"
-            )
+            rule = f"has several rows for {label!r}: drop all but one of them"
+            raise checks.wrong(name, label, rule)
     return [place[label] for label in wanted]
-
-
-def _other_names(
-    name: str, mine: list[str], wanted: list[str], remedy: str, other: str
-) -> InvalidArgumentError:
-    known = set(mine)
-    missing = [label for label in wanted if label not in known]
-    return checks.wrong(
-        name,
-        missing[0],
-        f"has no row for {some(missing)} of the data, but has {some(mine)}: rows are matched by "
-        f"name; use {remedy} where they have the names, or {other} if the order is right",
-    )
 
 
 def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
@@ -126,15 +126,19 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     frame = frame_of(topics)
     if frame is None or not all(isinstance(column, str) for column in frame.columns):
         return topics, vocabulary
+    labels = [column for column in frame.columns if frame[column].dtype.kind not in "biuf"]
+    turned = frame.drop(columns=labels)
+    if labels or np.allclose(turned.sum(axis=0), 1) > np.allclose(turned.sum(axis=1), 1):
+        code = f"{name}{f'.set_index({labels})' * bool(labels)}.T"
+        raise checks.wrong(name, None, f"seems to have words in rows; topics are rows: use {code}")
     words, column_of = columns_of_words(list(frame.columns))
     if vocabulary is None or np.array_equal(words, vocabulary := np.asarray(vocabulary, object)):
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        raise checks.wrong(
-            name,
-            None,
+        told = (
             f"has other columns than {argument('vocabulary')}: {some(others)} are in one of them "
-            f"only; give the words of the columns, or {name}.to_numpy() if the order is right",
         )
+        told += f"only; give the words of the columns, or {name}.to_numpy() if the order is right"
+        raise checks.wrong(name, None, told)
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

@@ -92,25 +92,19 @@ class Selectable:
         if selection.ndim == 1 and selection.size and selection.dtype.kind in "UO":
             selection = self._rows_of(selection)
         if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
-            raise InvalidTypeError(
-                "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
-                f"boolean mask, got {rows!r}; one document is corpus[[3]]"
-            )
+            told = "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
+            raise InvalidTypeError(f"{told}boolean mask, got {rows!r}; one document is corpus[[3]]")
         if selection.dtype.kind == "b":
             if len(selection) != n_documents:
-                raise InvalidArgumentError(
-                    f"the mask has {len(selection)} entries, the corpus {n_documents} "
-                    "documents; give one entry for each"
-                )
+                told = f"the corpus {n_documents} documents; give one entry for each"
+                raise InvalidArgumentError(f"the mask has {len(selection)} entries, {told}")
             selection = np.flatnonzero(selection)
         if not selection.size:
             raise InvalidArgumentError("the selection holds no documents; choose at least one")
         outside = (selection < -n_documents) | (selection >= n_documents)
         if outside.any():
-            raise InvalidArgumentError(
-                f"document {selection[outside][0]} does not exist: the corpus has "
-                f"{n_documents} documents"
-            )
+            told = f"the corpus has {n_documents} documents"
+            raise InvalidArgumentError(f"document {selection[outside][0]} does not exist: {told}")
         return selection.astype(np.int64)
 
     def _rows_of(self, names: NDArray[Any]) -> NDArray[Any]:
@@ -268,9 +262,8 @@ class Selectable:
     def _are_among(self, name: str, words: Sequence[str]) -> NDArray[np.bool_]:
         """Which words of the corpus are in the list that the argument `name` gives."""
         if self.vocabulary is None:
-            raise InvalidArgumentError(
-                f"{argument(name)}: the corpus has no vocabulary to find them in"
-            )
+            told = "the corpus has no vocabulary to find them in"
+            raise InvalidArgumentError(f"{argument(name)}: {told}")
         listed = set(checked_labels(words, name))
         return np.array([word in listed for word in self.vocabulary], dtype=bool)
 
@@ -329,27 +322,21 @@ class Selectable:
         column = given
         if self.metadata is None or column not in self.metadata:
             known = [] if self.metadata is None else list(self.metadata.columns)
-            raise InvalidArgumentError(
-                f"{argument(name, column)}: the metadata of the documents have no such column; "
-                f"there are {', '.join(map(repr, known)) or 'none'}"
-            )
+            told = f"{argument(name, column)}: the metadata of the documents have no such column; "
+            raise InvalidArgumentError(f"{told}there are {', '.join(map(repr, known)) or 'none'}")
         return self.metadata[column]
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
         """One value for each document: given, or a column of the metadata."""
         values = self._rows(name, given)
         if np.shape(values) != (len(self),):
-            raise InvalidArgumentError(
-                f"{argument(name)} must have one label for each of the {len(self):,} documents, "
-                f"got shape {np.shape(values)}"
-            )
+            told = f"{argument(name)} must have one label for each of the {len(self):,} documents, "
+            raise InvalidArgumentError(f"{told}got shape {np.shape(values)}")
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:
-                raise InvalidArgumentError(
-                    f"{argument(name)}: document {row} has no label ({value}); give it one, or "
-                    "leave the document out"
-                )
+                told = f"{argument(name)}: document {row} has no label ({value}); "
+                raise InvalidArgumentError(f"{told}give it one, or leave the document out")
         return found
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
@@ -368,9 +355,8 @@ class Selectable:
         try:
             return np.unique(np.asarray(rows), return_inverse=True)
         except TypeError as error:
-            raise InvalidArgumentError(
-                f"{argument(name)} must hold numbers or texts, not both"
-            ) from error
+            told = f"{argument(name)} must hold numbers or texts, "
+            raise InvalidArgumentError(f"{told}not both") from error
 
     def _ranks_of(self, times: Any) -> NDArray[np.int64]:
         """Number of earlier documents, for each document."""
@@ -382,9 +368,8 @@ class Selectable:
             order = np.sort(known)
             return np.searchsorted(order, known)
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(
-                f"{argument('times')} must be numbers, or dates as 2008-01-31: {error}"
-            ) from None
+            told = f"{argument('times')} must be numbers, or dates as 2008-01-31: "
+            raise InvalidArgumentError(f"{told}{error}") from None
 
     def _groups_of(self, groups: Any, times: Any) -> NDArray[np.int64] | None:
         """The group of every document, numbered from 0; None if neither argument is given.
@@ -392,9 +377,8 @@ class Selectable:
         Times are cut into blocks of about equally many documents; equal times share a block.
         """
         if groups is not None and times is not None:
-            raise InvalidArgumentError(
-                f"{argument('groups')} and {argument('times')} exclude each other; give one"
-            )
+            told = f"{argument('groups')} and {argument('times')} exclude each other; "
+            raise InvalidArgumentError(f"{told}give one")
         if groups is not None:
             return self._labels_of("groups", groups)
         if times is None:
@@ -413,10 +397,8 @@ def _over_words_of(corpus: Any, other: Any) -> Any:
         is_whole = np.asarray(lengths == before).ravel()
         return found[is_whole] if is_whole.any() else None
     if corpus.counts.shape[1] != other.counts.shape[1]:
-        raise InvalidArgumentError(
-            f"{argument('other')} has {other.counts.shape[1]:,} words, this corpus "
-            f"{corpus.counts.shape[1]:,}: give both their vocabularies"
-        )
+        told = f"words, this corpus {corpus.counts.shape[1]:,}: give both their vocabularies"
+        raise InvalidArgumentError(f"{argument('other')} has {other.counts.shape[1]:,} {told}")
     return other
 
 
@@ -434,15 +416,11 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
     elif isinstance(test_size, (float, np.floating)) and 0 < test_size < 1:
         n_test = int(np.ceil(test_size * n_documents))
     else:
-        raise InvalidArgumentError(
-            f"{argument('test_size')} must be a number of documents (int) or a share in (0, 1) "
-            f"(float), got {test_size!r}"
-        )
+        told = f"{argument('test_size')} must be a number of documents (int) or a share in (0, "
+        raise InvalidArgumentError(f"{told}1) (float), got {test_size!r}")
     if not 0 < n_test < n_documents:
-        raise InvalidArgumentError(
-            f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the test "
-            "part; leave at least one document in each part"
-        )
+        told = f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the "
+        raise InvalidArgumentError(f"{told}test part; leave at least one document in each part")
     return n_test
 
 
@@ -453,10 +431,9 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        raise InvalidArgumentError(
-            f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
-            f"{n_test} documents and the other is not empty; use more groups or another test_size"
-        )
+        told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so "
+        told += f"that a part has {n_test} documents and the other is not empty; "
+        raise InvalidArgumentError(f"{told}use more groups or another test_size")
     return np.isin(groups, by_draw[:n_groups])
 
 
@@ -464,10 +441,9 @@ def _latest(ranks: NDArray[np.int64], n_test: int) -> NDArray[np.bool_]:
     """Test documents: the latest; equal times stay together."""
     in_test: NDArray[np.bool_] = ranks >= np.sort(ranks)[-n_test]
     if in_test.all():
-        raise InvalidArgumentError(
-            f"{argument('times')}: too many documents have the same time to hold out the latest "
-            f"{n_test} and leave others; use finer times or another test_size"
-        )
+        told = f"{argument('times')}: too many documents have the same time to hold out "
+        told += f"the latest {n_test} and leave others; use finer times or another test_size"
+        raise InvalidArgumentError(told)
     return in_test
 
 
@@ -486,8 +462,5 @@ def warn_of_few_groups(groups: NDArray[np.int64] | None) -> None:
     """Warn if there are too few groups to estimate the spread between groups."""
     n_groups = _FEW_GROUPS if groups is None else int(groups.max()) + 1
     if n_groups < _FEW_GROUPS:
-        warn(
-            f"there are only {n_groups} groups: standard errors for new groups are themselves "
-            "uncertain",
-            UnreliableErrorWarning,
-        )
+        told = "standard errors for new groups are themselves uncertain"
+        warn(f"there are only {n_groups} groups: {told}", UnreliableErrorWarning)

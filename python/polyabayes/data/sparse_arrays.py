@@ -54,9 +54,8 @@ def _native(array: Any) -> NDArray[Any]:
 
 def _check_compressed(matrix: Any, name: str) -> None:
     if len(matrix.shape) != 2:
-        raise InvalidArgumentError(
-            f"{name} is a sparse array of {len(matrix.shape)} dimensions: it must have two"
-        )
+        told = f"{name} is a sparse array of {len(matrix.shape)} dimensions: "
+        raise InvalidArgumentError(f"{told}it must have two")
     n_rows, n_columns = matrix.shape
     if matrix.format == "bsr":
         height, width = matrix.blocksize

@@ -7,6 +7,7 @@ from polyabayes.interop.gensim import from_gensim, to_gensim
 from polyabayes.interop.mallet import from_mallet
 from polyabayes.interop.model_files import read_model
 from polyabayes.interop.pycistopic import from_pycistopic
+from polyabayes.interop.pykeyatm import from_pykeyatm
 from polyabayes.interop.pyldavis import pyldavis_arguments, to_pyldavis
 from polyabayes.interop.schpf import from_schpf, schpf_exposure
 from polyabayes.interop.sklearn import from_sklearn, to_sklearn
@@ -22,6 +23,7 @@ __all__ = [
     "from_mallet",
     "from_mudata",
     "from_pycistopic",
+    "from_pykeyatm",
     "from_schpf",
     "from_sklearn",
     "from_stm",

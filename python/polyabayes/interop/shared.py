@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import Words, checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -38,6 +39,17 @@ def attribute(model: object, name: str, package: str) -> Any:
             f"be read: is it a model of a supported version of {package}? "
             "LatentDirichletAllocation.from_parameters takes topics as arrays"
         ) from error
+
+
+def covariate_rows(covariates: Any, n_columns: int, names: str) -> NDArray[np.float64]:
+    """A row of covariates for all documents that will be scored, or one for each."""
+    rows = checks.floats("covariates", () if covariates is None else covariates)
+    if rows.ndim not in (1, 2) or rows.shape[-1] != n_columns or not np.isfinite(rows).all():
+        raise InvalidArgumentError(
+            f"covariates must be {n_columns} finite numbers ({names}), those of the documents "
+            f"that will be scored, or a row of them for each document; got {covariates!r:.100}"
+        )
+    return rows
 
 
 def training_counts(documents: Any, words: Words | None) -> sparse.csr_matrix:

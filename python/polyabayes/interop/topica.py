@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
-from polyabayes.interop.shared import attribute, lda_of_priors, places_of, training_counts
+from polyabayes.interop.shared import (
+    attribute,
+    covariate_rows,
+    lda_of_priors,
+    places_of,
+    training_counts,
+)
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 from polyabayes.models.fitted_topics import normalised
@@ -201,14 +206,8 @@ def _alpha(model: Any, kind: str, covariates: Any) -> NDArray[np.float64]:
         if covariates is not None:
             raise InvalidArgumentError(f"this {kind} of topica was fitted without covariates")
         return np.asarray(_fitted(model, "alpha"), dtype=np.float64)
-    n_features = np.shape(effects)[1] - 1
-    rows = checks.floats("covariates", () if covariates is None else covariates)
-    if rows.ndim not in (1, 2) or rows.shape[-1] != n_features or not np.isfinite(rows).all():
-        names = ", ".join(map(str, list(model.feature_names)[1:9]))
-        raise InvalidArgumentError(
-            f"covariates must be {n_features} finite numbers ({names}), those of the documents "
-            f"that will be scored, or a row of them for each document; got {covariates!r:.100}"
-        )
+    names = ", ".join(map(str, list(model.feature_names)[1:9]))
+    rows = covariate_rows(covariates, np.shape(effects)[1] - 1, names)
     intercept, *slopes = np.asarray(effects, dtype=np.float64).T
     epsilon = float(model.settings.get("alpha_epsilon", 0.0))
     alpha: NDArray[np.float64] = np.exp(intercept + rows @ np.array(slopes)) + epsilon

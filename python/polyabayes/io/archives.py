@@ -48,23 +48,19 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
                 arrays[name] = _read_array(about, content, member.file_size)
     if unknown and not arrays:
         call = f"polyabayes.Corpus(numpy.load({str(path)!r})[{unknown[0]!r}])"
-        raise FileFormatError(
-            f"{path} cannot be read: it holds {unknown[0]!r:.60}, not what write_corpus, "
-            f"write_tensor or scipy.sparse.save_npz writes; {call} takes an array of counts"
-        )
+        told = f"{path} cannot be read: it holds {unknown[0]!r:.60}, not what write_corpus, "
+        told += f"write_tensor or scipy.sparse.save_npz writes; {call} takes an array of counts"
+        raise FileFormatError(told)
     if unknown and wanted[0] in arrays:
-        raise FileFormatError(
-            f"{path} holds the array {unknown[0]!r:.60}, which is none of such a file: it is "
-            "damaged, or of a later version"
-        )
+        told = f"{path} holds the array {unknown[0]!r:.60}, which is none of such a file: "
+        raise FileFormatError(f"{told}it is damaged, or of a later version")
     return arrays
 
 
 def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
     if not zipfile.is_zipfile(stream):
-        raise FileFormatError(
-            f"{path} is not a .npz archive: it is damaged, truncated or a single array"
-        )
+        told = "it is damaged, truncated or a single array"
+        raise FileFormatError(f"{path} is not a .npz archive: {told}")
     return zipfile.ZipFile(stream)
 
 

@@ -37,26 +37,20 @@ def read_10x(
     features of several kinds, those of `feature_type` are kept, None keeps all.
     """
     if word not in _WORDS:
-        raise InvalidArgumentError(
-            f"{argument('word')} must be 'id' or 'name' of the features, got {word!r}"
-        )
+        told = f"{argument('word')} must be 'id' or 'name' of the features, "
+        raise InvalidArgumentError(f"{told}got {word!r}")
     parts = _of_folder(path, word) if path.is_dir() else _of_h5(path, word)
     counts, names, kinds, barcodes = parts
     if feature_type is not None and len(set(kinds)) > 1:
         are_kept = np.array([kind == feature_type for kind in kinds])
         known = ", ".join(map(repr, sorted(set(kinds))))
         if not are_kept.any():
-            raise FileFormatError(
-                f"{path} has features of the kinds {known}: choose one by "
-                f"{argument('feature_type', kinds[0])}"
-            )
+            told = f"choose one by {argument('feature_type', kinds[0])}"
+            raise FileFormatError(f"{path} has features of the kinds {known}: {told}")
         totals = np.asarray(counts.sum(axis=0)).ravel()
-        warn(
-            f"{path.name} has features of the kinds {known}: only {feature_type!r} is read, with "
-            f"{totals[are_kept].sum() / max(1, totals.sum()):.1%} of all counts; others by "
-            f"{argument('feature_type')}",
-            DataWarning,
-        )
+        told = f"{path.name} has features of the kinds {known}: only {feature_type!r} is read, "
+        told += f"with {totals[are_kept].sum() / max(1, totals.sum()):.1%} "
+        warn(f"{told}of all counts; others by {argument('feature_type')}", DataWarning)
         counts = counts[:, are_kept]
         names = [name for name, is_kept in zip(names, are_kept, strict=True) if is_kept]
     with content_of(path):
@@ -96,10 +90,8 @@ def _of_h5(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]
             )
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
-        raise FileFormatError(
-            f"{path} is not a feature-barcode matrix of Cell Ranger: {error}; if it is AnnData, "
-            f"use {argument('format', 'h5ad')}"
-        ) from error
+        told = f"{path} is not a feature-barcode matrix of Cell Ranger: {error}; if it is AnnData, "
+        raise FileFormatError(f"{told}use {argument('format', 'h5ad')}") from error
 
 
 def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
@@ -131,10 +123,7 @@ def _distinct(names: list[str]) -> list[str]:
         renamed.append(own)
     n_changed = sum(own != name for own, name in zip(renamed, names, strict=True))
     if n_changed:
-        warn(
-            f"{n_changed:,} features share their name with another and got a number, as in "
-            f"{next(own for own, name in zip(renamed, names, strict=True) if own != name)!r}; "
-            f"{argument('word', 'id')} uses their identifiers",
-            DataWarning,
-        )
+        told = f"{n_changed:,} features share their name with another and got a number, as in "
+        told += f"{next(own for own, name in zip(renamed, names, strict=True) if own != name)!r}; "
+        warn(f"{told}{argument('word', 'id')} uses their identifiers", DataWarning)
     return renamed

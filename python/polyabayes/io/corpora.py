@@ -10,7 +10,7 @@ from typing import Any
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, content_of, read_lines, within_memory
-from polyabayes.data.conversion.tables import number_of
+from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.cells import read_h5ad
@@ -205,10 +205,8 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     path = checked_path(path)
     writer, documents = writer_of(path, WRITERS), as_corpus(corpus, "corpus")
     if documents.exposure is not None and writer is not write_npz:
-        raise InvalidArgumentError(
-            f"{path} cannot hold the exposure of the documents: write a .npz file, or omit it "
-            "by corpus.with_exposure(None)"
-        )
+        told = "write a .npz file, or omit it by corpus.with_exposure(None)"
+        raise InvalidArgumentError(f"{path} cannot hold the exposure of the documents: {told}")
     writer(documents, path)
 
 
@@ -225,8 +223,6 @@ def _resolve_exposure(exposure: Any) -> Any:
     sizes = list(map(number_of, texts))
     if None in sizes:
         number = sizes.index(None)
-        raise FileFormatError(
-            f"{path}, number {number + 1}: {texts[number]!r:.50} is not a size of a document; give "
-            "one number per line"
-        )
+        told = f"{texts[number]!r:.50} is not a size of a document; give one number per line"
+        raise FileFormatError(f"{path}, number {number + 1}: {told}")
     return sizes

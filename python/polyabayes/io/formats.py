@@ -72,7 +72,7 @@ _ENDINGS = {
     "npz": ".npz",
     "tns": ".tns",
     "svmlight": ".svmlight .libsvm",
-    "csv": ".csv .tsv .tab .all",
+    "csv": ".csv .tsv .tab .all .gct",
     "parquet": ".parquet",
     "jsonl": ".jsonl .ndjson",
     "h5ad": ".h5ad",
@@ -141,9 +141,8 @@ def writer_of(
     if name not in writers or (name == "npz" and path.suffix == ".gz"):
         endings = [f".{known}" for known in writers]
         endings += [f"{ending}.gz" for ending in endings if ending != ".npz"]
-        raise InvalidArgumentError(
-            f"{path} cannot be written; its name must end in {', '.join(endings)}"
-        )
+        told = f"its name must end in {', '.join(endings)}"
+        raise InvalidArgumentError(f"{path} cannot be written; {told}")
     return writers[name]
 
 

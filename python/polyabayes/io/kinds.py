@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 from polyabayes._support.files import BOMS_UTF16, line_blocks
-from polyabayes.data.conversion.tables import columns_of, named_rows, number_of
+from polyabayes.data.conversion.numbers import number_of
+from polyabayes.data.conversion.tables import columns_of, named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import (
@@ -18,66 +20,20 @@ from polyabayes.io.tabular.delimited import (
 )
 
 _BYTES_LOOKED_AT = 1 << 16
-# Lines before the counts of a UCI bag of words.
-_N_SIZES = 3
-_FRAME = "polyabayes.{{taker}}(pandas.{}({{path}})) takes its table"
-_PACKED = f"not packed by gzip: unpack it first; of a table, {_FRAME.format('read_csv')}"
-_PICKLE = (
-    "a pickle, which may run code: if you trust it, give polyabayes.log_likelihood the model of "
-    "scikit-learn, joblib.load({path}), or that of gensim, gensim.models.LdaModel.load({path})"
-)
-# Endings of tables by the function of pandas that reads them.
-_OF_PANDAS = {"excel": ".xlsx .xls .ods", "json": ".json", "spss": ".sav", "stata": ".dta"}
-_OF_PANDAS |= {"sas": ".sas7bdat .xpt", "feather": ".feather .arrow"}
-# Kinds of files by their endings, and the call that reads each.
-_OTHER_DOORS = {
-    ".rda .rds .rdata": "a file of R: polyabayes.interop.from_stm({path}) reads models of stm; "
-    "save counts by Matrix::writeMM(counts, 'x.mtx')",
-    ".pkl .pickle .joblib .model": _PICKLE,
-    ".safetensors": "a model: polyabayes.load({path}) reads it",
-    ".npy": "an array: polyabayes.Corpus(numpy.load({path})) takes its counts",
-    ".biom": "a table of BIOM: polyabayes.Corpus(biom.load_table({path}).to_dataframe().T)",
-    ".h5mu": "a file of MuData: polyabayes.Corpus(mudata.read_h5mu({path})['rna']) takes cells",
-    ".pdf .docx .doc .html": "no plain text: convert its text to a .txt file first",
-    ".zip .bz2 .xz .zst .tar .tgz .7z": _PACKED,
-    **{x: f"a table: {_FRAME.format(f'read_{name}')}" for name, x in _OF_PANDAS.items()},
-}
-_PAIRS = r"( \d+:\d+(\.0*)?)"
-_STATE = "polyabayes.interop.from_mallet('state.gz') reads the state of the same run"
-_KEYS, _TOPICS = "the keys of topics of MALLET", "the topics of documents of MALLET"
-# Files whose first lines all match a pattern: what they are, and the option or the call that reads
-# them.
-_LINES = {
-    rf"(\d+){_PAIRS}*": ("LDA-C", argument("format", "ldac")),
-    rf"\S+( qid:\d+)?{_PAIRS}+( ?#.*)?": ("svmlight", argument("format", "svmlight")),
-    r"\s*\{.*\}\s*": ("JSON lines", argument("format", "jsonl")),
-    r"\d+\t[\d.eE-]+\t(\S+ ?){2,}": (_KEYS, _STATE),
-    r"\d+\t\S+(\t[\d.eE-]+){2,}\s*": (_TOPICS, _STATE),
-}
-_FIRST_LINE = {
-    r"#doc .*proportion.*": (_TOPICS, _STATE),
-    r"#doc source pos.*": (
-        "the state of MALLET",
-        "polyabayes.interop.from_mallet({path}) reads it",
-    ),
-    r"\s*\[\s*(\{.*)?": ("a JSON array", _FRAME.format("read_json")),
-}
-# First bytes of files that are not text.
-_HEADS = {
-    b"PAR1": ("Parquet", argument("format", "parquet")),
-    b"\x89HDF": ("HDF5", f"{argument('format', 'h5ad')}, or {argument('format', '10x')}"),
-    b"PK": ("an archive of zip", f"{argument('format', 'npz')}, if NumPy or SciPy wrote it"),
-    b"\x93NUMPY": ("an array", "polyabayes.Corpus(numpy.load({path})) takes its counts"),
-    b"\x80": ("a pickle", _PICKLE),
-    b"": ("no text", "open it by the package that wrote it; counts go to polyabayes.Corpus"),
-}
+# Kinds of files by their endings, the pattern of their first or all of their first lines, and their
+# first bytes: what each is, and the option or the call that reads it.
+_KINDS = [
+    line.split("\t") for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
+]
+_FORMATS = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
+_LDAC = "LDA-C"
 
 
 def refuse_other_doors(path: Path, taker: str) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
-    for endings, told in _OTHER_DOORS.items():
-        if path.suffix.lower() in endings.split():
-            raise InvalidArgumentError(f"{path} is {_filled(told, path, taker)}")
+    for by, endings, what, remedy in _KINDS:
+        if by == "ending" and path.suffix.lower() in endings.split():
+            raise InvalidArgumentError(f"{path} is {what}: {_filled(remedy, path, taker)}")
 
 
 def refuse_other_kinds(path: Path, name: str | None) -> None:
@@ -86,48 +42,56 @@ def refuse_other_kinds(path: Path, name: str | None) -> None:
     None is the name of a format that the name of the file does not show.
     """
     block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
-    if b"\0" in block and not block.startswith(BOMS_UTF16):
-        what, remedy = next(told for head, told in _HEADS.items() if block.startswith(head))
-        raise FileFormatError(f"{path} looks like {what}: {_filled(remedy, path)}")
+    is_text = b"\0" not in block or block.startswith(BOMS_UTF16)
     lines = [line for line in block.decode("utf-8", "replace").split("\n") if line.strip()]
-    what, remedy = _kind_of(lines[:LINES_LOOKED_AT])
+    what, remedy = _kind_of(lines[:LINES_LOOKED_AT]) if is_text else _kind_of_bytes(block)
     remedy = _filled(remedy, path)
     if lines and not remedy and name != "csv":
         what, remedy = _as_table(path, lines)
     as_text = argument("format", "text")
     if remedy:
-        told = "" if what in ("LDA-C", "svmlight") else f"; as text, {as_text}"
+        told = f"; as text, {as_text}" if is_text and what not in (_LDAC, "svmlight") else ""
         raise FileFormatError(f"{path} looks like {what}, not text: {remedy}{told}")
     if name is None:
-        raise FileFormatError(
-            f"the name of {path} does not show its format: if each line is a document, use "
-            f"{as_text}, else name another {argument('format')}"
-        )
+        told = f"if each line is a document, use {as_text}, else name another {argument('format')}"
+        raise FileFormatError(f"the name of {path} does not show its format: {told}")
 
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table") -> str:
-    return remedy.format(path=repr(str(path)), taker=taker)
+    formats = {name: argument("format", name) for name in _FORMATS}
+    return remedy.format(path=repr(str(path)), taker=taker, **formats)
+
+
+def _kind_of_bytes(block: bytes) -> tuple[str, str]:
+    """What a file that is no text is, and what reads it."""
+    heads = ((head, told) for by, head, *told in _KINDS if by == "head")
+    decoded = block[:20].decode("latin-1")
+    return next(
+        (x, y) for head, (x, y) in heads if decoded.startswith(ast.literal_eval(f"'{head}'"))
+    )
 
 
 def _kind_of(lines: list[str]) -> tuple[str, str]:
     """What lines are, and what reads them; empty if nothing that is known."""
-    for pattern, found in _FIRST_LINE.items():
-        if lines and re.fullmatch(pattern, lines[0]):
-            return found
-    for pattern, found in _LINES.items():
+    for by, pattern, what, remedy in _KINDS:
         matches = [match for line in lines if (match := re.fullmatch(pattern, line))]
         n_pairs = [match[0].count(":") for match in matches]
-        if found[0] == "LDA-C" and [int(match[1]) for match in matches] != n_pairs:
-            continue
-        if lines and len(matches) == len(lines) and (any(n_pairs) or found[0] != "LDA-C"):
-            return found
-    are_sizes = len(lines) > _N_SIZES and all(map(is_number, lines[:_N_SIZES]))
-    return ("a bag of words", argument("format", "docword")) if are_sizes else ("", "")
+        is_ldac = what == _LDAC and [int(match[1]) for match in matches] == n_pairs and any(n_pairs)
+        is_all = bool(lines) and len(matches) == len(lines) and (is_ldac or what != _LDAC)
+        is_first = by == "first" and bool(lines) and re.fullmatch(pattern, lines[0])
+        are_sizes = (
+            by == "sizes"
+            and len(lines) > int(pattern)
+            and all(map(is_number, lines[: int(pattern)]))
+        )
+        if (by == "lines" and is_all) or is_first or are_sizes:
+            return what, remedy
+    return "", ""
 
 
 def _as_table(path: Path, lines: list[str]) -> tuple[str, str]:
     """The same of a table: its lines have equally many numbers or tabs, or a header names roles."""
-    sep = next(filter(None, map(separator_of, lines[:2])), " ")
+    sep = separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
     columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
     try:

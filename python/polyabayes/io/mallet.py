@@ -35,9 +35,8 @@ def read_mallet(
     _refuse_java(path)
     lines = [line for line in read_lines(path, encoding) if line.strip()]
     if lines and (lines[0].startswith("name: ") or _INSTANCE.match(lines[0])):
-        raise FileFormatError(
-            f"{path} holds instances as MALLET prints them: give the text file that was imported"
-        )
+        told = "give the text file that was imported"
+        raise FileFormatError(f"{path} holds instances as MALLET prints them: {told}")
     parts = [match for line in lines if (match := _LINE.match(line))]
     texts = [match[_DATA] for match in parts]
     if "token_pattern" not in options and "analyzer" not in options:
@@ -51,10 +50,9 @@ def read_mallet(
 def _refuse_java(path: Path) -> None:
     with open_binary(path) as stream, reading(path):
         if stream.peek(2)[:2] == _JAVA:
-            raise FileFormatError(
-                f"{path} is an instance list of MALLET, a serialised Java object that only MALLET "
-                "can read: give the text file that was imported (format='mallet')"
-            )
+            told = f"{path} is an instance list of MALLET, a serialised Java object that only "
+            told += "MALLET can read: give the text file that was imported (format='mallet')"
+            raise FileFormatError(told)
 
 
 def _token_pattern(texts: Iterable[str]) -> str:

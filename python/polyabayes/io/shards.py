@@ -122,9 +122,8 @@ def _blocks(
             yield Corpus.from_documents(some, words)
         return
     if words is not None:
-        raise InvalidArgumentError(
-            f"{argument('vocabulary')} is for files and streams: this corpus has its own words"
-        )
+        told = "this corpus has its own words"
+        raise InvalidArgumentError(f"{argument('vocabulary')} is for files and streams: {told}")
     if not sources.is_anndata(corpus):
         yield as_corpus(corpus, "corpus")
         return
@@ -139,7 +138,6 @@ def _format(path: Path) -> str:
         return "ldac"
     if path.suffix == ".parquet":
         return "parquet"
-    raise InvalidArgumentError(
-        f"{path} cannot be read in blocks, only {', '.join(_LDAC_SUFFIXES)} and .parquet; give a "
-        "stream of blocks, or read_corpus(path) if the corpus fits into memory"
-    )
+    told = f"{path} cannot be read in blocks, only {', '.join(_LDAC_SUFFIXES)} and .parquet; "
+    told += "give a stream of blocks, or read_corpus(path) if the corpus fits into memory"
+    raise InvalidArgumentError(told)

@@ -47,8 +47,8 @@ def read_tensor(
     format : {"tns", "npz", "csv", "parquet"}, optional
         The format, if the name does not show it.
     counts : str, optional
-        Tables: the column of counts. Default: a column with a name such as ``count`` or ``freq``,
-        or ``n`` or ``value`` if no two rows have the same levels; else each row counts once.
+        Tables: the column of counts. Default: a column with a name such as ``count`` or ``freq``;
+        else each row counts once. Without `axes`, a column that may hold counts is refused.
     sep : str, optional
         Delimited files: the separator. Default: the most frequent of ``, ; |`` and tab in the
         header.

@@ -40,9 +40,8 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         raise FileFormatError(f"{path} holds no words")
     for line, word in enumerate(words, start=1):
         if not word.strip():
-            raise FileFormatError(
-                f"{path}, line {line}: the line is blank; put one word on each line"
-            )
+            told = "the line is blank; put one word on each line"
+            raise FileFormatError(f"{path}, line {line}: {told}")
     with content_of(path):
         return checked_words(words)
 
@@ -54,10 +53,8 @@ def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | N
     if vocabulary is None:
         return n_words
     if n_words not in (None, len(vocabulary)):
-        raise InvalidArgumentError(
-            f"n_words={n_words}, but the vocabulary has {len(vocabulary)} words; "
-            "omit n_words if a vocabulary is given"
-        )
+        told = f"n_words={n_words}, but the vocabulary has {len(vocabulary)} words; "
+        raise InvalidArgumentError(f"{told}omit n_words if a vocabulary is given")
     return len(vocabulary)
 
 
@@ -78,10 +75,8 @@ def words_beside(words: Words | None, path: Path) -> Generator[None]:
         return
     for position, word in enumerate(words):
         if not word.strip() or "\n" in word or word.endswith("\r"):
-            raise InvalidArgumentError(
-                f"word {position} of the vocabulary is {word!r}, which a file with one word per "
-                "line cannot hold; write .npz instead"
-            )
+            told = "which a file with one word per line cannot hold; write .npz instead"
+            raise InvalidArgumentError(f"word {position} of the vocabulary is {word!r}, {told}")
     with beside(vocabulary_path(path), "".join(f"{word}\n" for word in words).encode()):
         yield
 

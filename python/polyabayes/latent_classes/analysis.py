@@ -39,10 +39,7 @@ from polyabayes.latent_classes.maximum import (
 from polyabayes.latent_classes.membership import draw_memberships
 from polyabayes.models.fitted.formulas import formula_columns
 from polyabayes.models.model_files import readers
-from polyabayes.sizes.priors import Geometric, SizePrior
-
-# P(K) ∝ 2^-K.
-_SIZE_PRIOR = Geometric(0.5)
+from polyabayes.sizes.priors import SizePrior
 
 
 @shared_docs
@@ -456,7 +453,7 @@ class LatentClassAnalysis(FittedClasses):
     ) -> ItemSets:
         """Comparisons of numbers of classes; sampling weights are rounded for them."""
         whole = answers.systematic() if answers.has_fractions else answers
-        ln_masses = checked_ln_prior(self._size_prior(), sizes)
+        ln_masses = checked_ln_prior(self.size_prior, sizes)
         return ItemSets(
             whole,
             lambda tensor: ClassComparison(tensor, prior, ln_masses, run, self.max_time),
@@ -483,11 +480,8 @@ class LatentClassAnalysis(FittedClasses):
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":
-            checked_ln_prior(self._size_prior(), sizes)
+            checked_ln_prior(self.size_prior, sizes)
         return answers, sizes, ends
-
-    def _size_prior(self) -> SizePrior:
-        return _SIZE_PRIOR if self.size_prior is None else self.size_prior
 
 
 readers["LatentClassAnalysis"] = LatentClassAnalysis._of_store

@@ -157,9 +157,14 @@ class RowWeights(NamedTuple):
         return answers._replace(weights=self.values)
 
 
-def indicators(levels: Integers, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """1 where a row has an answer, shape (n_rows, levels of all items one by one)."""
-    starts = np.cumsum((0, *shape[:-1]))
+def indicators(
+    levels: Integers, shape: tuple[int, ...], tables: Integers | slice = slice(None)
+) -> NDArray[np.float64]:
+    """1 where a row has an answer, shape (n_rows, levels of all tables one by one).
+
+    Every item has a table of its own, or that of `tables`.
+    """
+    starts = np.cumsum((0, *shape[:-1]))[tables]
     rows, items = np.nonzero(levels >= 0)
     shown = np.zeros((len(levels), sum(shape)))
     shown[rows, starts[items] + levels[rows, items]] = 1.0

@@ -13,6 +13,7 @@ from scipy import optimize, special
 
 from polyabayes._support.random import dirichlet
 from polyabayes.allocation.inference.draws import ln_table
+from polyabayes.latent_classes.answers import indicators
 from polyabayes.latent_classes.tables import TINY, ClassTables, Floats, profiles
 
 # Share of effective particles at which they are resampled, and Gibbs sweeps of each afterwards.
@@ -60,13 +61,8 @@ class Waves:
         if covariates is not None:
             covariates = np.ascontiguousarray(patterns[:, n_answers:])
         patterns = patterns[:, :n_answers].astype(np.int64).reshape(-1, *levels.shape[1:])
-        starts = np.cumsum((0, *n_levels[:-1]))
-        shown = [np.zeros((len(patterns), sum(n_levels))) for _ in slots]
-        for wave, own in enumerate(slots):
-            for item, slot in enumerate(own):
-                answers = patterns[:, wave, item]
-                known = np.flatnonzero(answers >= 0)
-                shown[wave][known, starts[slot] + answers[known]] = 1.0
+        pairs = zip(patterns.swapaxes(0, 1), slots, strict=True)
+        shown = [indicators(answers, n_levels, own) for answers, own in pairs]
         return cls(shown, rows.ravel(), n_levels, is_stationary, covariates)
 
     @property
@@ -123,7 +119,7 @@ class Chains:
 
     def tables(self) -> ClassTables:
         """Weights in the first wave, and probabilities of answers."""
-        return ClassTables(self.weights, self.items)
+        return ClassTables(self.weights, self.items, self.coefficients)
 
     def take(self, draws: NDArray[np.intp]) -> Chains:
         """Some of the draws."""

@@ -19,7 +19,7 @@ from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.tables import ClassCounts
 from polyabayes.sizes.evidence import Comparison, Concentrations, Networks, StagedComparison
-from polyabayes.sizes.priors import SizePrior
+from polyabayes.sizes.priors import Geometric, SizePrior
 from polyabayes.sizes.scores import Sizes
 
 
@@ -67,8 +67,10 @@ def hidden_of(axes: Collection[str]) -> str:
     return next(name for name in ("class", "klass", "_class") if name not in axes)
 
 
+# Dirichlet parameters of answers among which the default prior learns.
+LEARNED = tuple(4.0**power for power in range(-1, 7))
 PRIORS = {
-    "learned": ClassPrior(4.0, tuple(4.0**power for power in range(-1, 7))),
+    "learned": ClassPrior(4.0, LEARNED),
     "flat": ClassPrior(1.0, (1.0,)),
     "jeffreys": ClassPrior(0.5, (0.5,)),
     "bdeu": ClassPrior(None, (None,)),
@@ -248,7 +250,11 @@ def checked_sizes(n_classes: Any, max_classes: Any, n_patterns: int) -> tuple[li
 
 
 def checked_ln_prior(prior: Any, sizes: Iterable[int]) -> dict[int, float]:
-    """Ln of the prior probability of each number of classes, as far as it is known."""
+    """Ln of the prior probability of each number of classes, as far as it is known.
+
+    By default, P(K) ∝ 2^-K.
+    """
+    prior = Geometric(0.5) if prior is None else prior
     if not isinstance(prior, SizePrior) or prior.n_variables != 1:
         raise InvalidTypeError(
             f"size_prior must be a prior of one size, as polyabayes.priors.Geometric(0.5), got "

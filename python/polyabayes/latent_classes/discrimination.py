@@ -11,15 +11,15 @@ from scipy import special
 from polyabayes.allocation.inference.draws import ln_table
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.latent_classes.answers import Answers, indicators, ln_orders
-from polyabayes.latent_classes.choice import PRIORS, ClassChoice, ClassComparison, choice_of
+from polyabayes.latent_classes.choice import LEARNED, ClassChoice, ClassComparison, choice_of
 from polyabayes.latent_classes.tables import TINY, ClassCounts, Floats
 from polyabayes.sizes.scores import Sizes
 
 # Which items tell the classes apart.
 Telling = tuple[bool, ...]
 
-# Dirichlet parameters that an item of its own may have, each as probable as any other.
-_PARAMETERS = [parameter for parameter in PRIORS["learned"].items if parameter is not None]
+# Values are those with which ``python benches/latent_classes.py mixed`` made its record.
+
 # Ln of the Bayes factor of an item that tells the classes of all items: they follow noise, too.
 _CLEAR = np.log(20)
 # Probability from which an item tells the classes of the items that told others.
@@ -53,11 +53,11 @@ class ItemEvidence(NamedTuple):
         factors = given - [ln_alike(table.sum(axis=2, keepdims=True)) for table in tables]
         others = tells.sum() - tells
         ln_odds = np.log((others + 1) / (len(tells) - others))
-        own = np.array([[ln_table(table, alpha) for alpha in _PARAMETERS] for table in tables])
+        own = np.array([[ln_table(table, alpha) for alpha in LEARNED] for table in tables])
         is_several = float(counts.classes.shape[1] > 1)
         return cls(
             -_ln_mean(-factors, 1) * is_several,
-            np.exp(special.softmax(own, axis=1).mean(axis=2) @ np.log(_PARAMETERS)),
+            np.exp(special.softmax(own, axis=1).mean(axis=2) @ np.log(LEARNED)),
             special.expit(factors + ln_odds[:, None]).mean(axis=1) * is_several,
         )
 
@@ -192,14 +192,14 @@ class ItemSets:
             answers.append(shown.T @ members)
         items = np.split(np.stack(answers), np.cumsum(self._answers.shape)[:-1], axis=1)
         common = counts.alphas[1]
-        own = [max(_PARAMETERS, key=lambda a: ln_table(t, a)[0]) for t in self._totals()]
+        own = [max(LEARNED, key=lambda a: ln_table(t, a)[0]) for t in self._totals()]
         alphas = [common if is_own else a for is_own, a in zip(tells, own, strict=True)]
         return ClassCounts(np.stack(classes), tuple(items), [counts.alphas[0], *alphas], tells)
 
 
 def ln_alike(table: Floats) -> Floats:
     """Ln of the probability of counts under a Dirichlet parameter of their own, by draw."""
-    return _ln_mean(np.array([ln_table(table, alpha) for alpha in _PARAMETERS]), 0)
+    return _ln_mean(np.array([ln_table(table, alpha) for alpha in LEARNED]), 0)
 
 
 def _ln_mean(values: Floats, axis: int) -> Floats:

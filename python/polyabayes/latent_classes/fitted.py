@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,64 +21,19 @@ from polyabayes.latent_classes.invariance import ClassInvariance, invariance_of
 from polyabayes.latent_classes.maximum import end_of_interval
 from polyabayes.latent_classes.outcomes import ClassOutcomes
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
-from polyabayes.latent_classes.saved import (
-    answer_frames,
-    arrays_of,
-    names_of_tables,
-    profile_table,
-    stored_tables,
-)
-from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
+from polyabayes.latent_classes.saved import arrays_of, names_of_tables, stored_tables
+from polyabayes.latent_classes.tables import ClassCounts, ClassTables
 from polyabayes.models.fitted.stored_model import StoredModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# Figures that files keep as they are.
-_NUMBERS = ("log_evidence_", "log_likelihood_")
-
-
 @shared_docs
 class FittedClasses(ClassOutcomes):
     """Fitted latent classes: their profiles, what they depend on, draws, and files."""
 
-    @property
-    def item_probabilities_(self) -> dict[str, pd.DataFrame]:
-        """Probabilities of the answers to each item, one row per class."""
-        means = self._means()
-        return answer_frames(self.feature_names_in_.tolist(), self._labels, means)
-
-    def profiles(self, level: float = 0.95) -> ResultTable:
-        """Class weights and answers of each class, with intervals.
-
-        Parameters
-        ----------
-        {level}
-
-        Returns
-        -------
-        ResultTable
-            Columns ``class``, ``item`` and ``answer`` (empty for the weights), ``probability``, and
-            ``lower`` and ``upper``: quantiles over draws; for ``"em"``, from sandwich standard
-            errors of the logits, which are valid for sampling weights, and NaN at 0 or 1.
-
-        {raises: bad level}
-
-        Examples
-        --------
-        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
-        >>> first = classes.profiles().row(0)
-        >>> bool(first["lower"] < first["probability"] < first["upper"])
-        True
-        """
-        means, half = self._means(), checks.share("level", level) / 2
-        if self._counts is None:
-            ends = [end_of_interval(means, self._errors, 0.5 + side) for side in (-half, half)]
-        else:
-            drawn = self._counts.drawn(random_generator(self.seed_))
-            ends = [drawn.quantile(0.5 + side) for side in (-half, half)]
-        return profile_table(self.feature_names_in_.tolist(), self._labels, [means, *ends])
+    _figures = "log_evidence_", "log_likelihood_"
 
     def item_discrimination(self) -> ResultTable:
         """Which items tell the classes apart.
@@ -291,13 +247,14 @@ class FittedClasses(ClassOutcomes):
         }
         return data_frame(columns), classes
 
-    @property
-    def _coefficients(self) -> Floats | None:
-        return self._tables.coefficients
+    def _quantiles(self, shares: Sequence[float]) -> list[ClassTables]:
+        if self._counts is None:
+            return [end_of_interval(self._means(), self._errors, share) for share in shares]
+        drawn = self._counts.drawn(random_generator(self.seed_))
+        return [drawn.quantile(share) for share in shares]
 
     def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        scalars: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
-        scalars["items"] = self.feature_names_in_.tolist()
+        scalars: dict[str, Any] = {"items": self.feature_names_in_.tolist()}
         kept: Any = self._tables
         arrays: dict[str, Any] = {}
         if self._counts is not None:
@@ -310,9 +267,6 @@ class FittedClasses(ClassOutcomes):
             own = self._row_weights._asdict()
             arrays["weights"] = own.pop("values")
             scalars["weights"] = own
-        if self._design is not None:
-            scalars["design"] = self._design._asdict()
-            arrays["coefficients"] = kept.coefficients
         return scalars, arrays
 
     @classmethod
@@ -329,9 +283,10 @@ class FittedClasses(ClassOutcomes):
             known += names_of_tables(len(items), prefix)
         content.refuse_others(known)
         model, counts, made = cls(**content.parameters), None, stored_tables(content)
+        coefficients = model._restore(content)
         if has_draws:
             alphas = checks.positive_vector("alphas", scalars["alphas"], 1 + len(items)).tolist()
-            tells, coefficients = tuple(scalars["tells"]), arrays.get("coefficients")
+            tells = tuple(scalars["tells"])
             if len(tells) != len(items):
                 raise ValueError("tells are not one for each item")
             counts = ClassCounts(made.weights, made.items, alphas, tells, coefficients)
@@ -340,11 +295,7 @@ class FittedClasses(ClassOutcomes):
             model._errors = stored_tables(content, "error_")
         if "weights" in scalars:
             model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
-        model._restored_coefficients(content)
-        model._restore(scalars)
         model._set(items, labels, counts, made)
-        for name in _NUMBERS:
-            setattr(model, name, float(scalars[name]))
         return model
 
     # Standard errors of the logits of the probabilities, of maximum likelihood.

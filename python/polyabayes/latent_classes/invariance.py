@@ -17,6 +17,8 @@ from polyabayes.latent_classes.answers import Answers, indicators
 from polyabayes.latent_classes.membership import N_CHAINS
 from polyabayes.latent_classes.tables import ClassCounts, Floats, drawn_index
 
+# Values are those with which ``python benches/latent_classes.py invariance`` made its record.
+
 # Sweeps of a chain before its first draw, in proportion to its draws, and the distance between
 # probabilities by two chains beyond which they disagree.
 _BURN_IN, _APART = 0.5, 0.2

@@ -23,6 +23,8 @@ from polyabayes.latent_classes.tables import Floats, drawn_index
 
 METHODS = ("draws", "bch", "three-step")
 
+# Values are those with which ``python benches/latent_classes.py outcomes`` made its record.
+
 # Sweeps of memberships and parameters of the outcome under each draw of the classes.
 _SWEEPS = 5
 # Groups of a numeric outcome, of equally many rows, by which it tells classes apart.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 from sklearn.base import DensityMixin
 
@@ -21,7 +20,6 @@ from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
     """Base class of latent class analysis: predictions for rows under fitted classes."""
 
-    log_evidence_: float
     log_likelihood_: float
     n_parameters_: int
 
@@ -30,12 +28,6 @@ class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
     _counts: ClassCounts | None
     # Weights of the rows of the fit.
     _row_weights: RowWeights | None = None
-
-    @property
-    def class_weights_(self) -> Floats:
-        """Probabilities of the classes, the largest first."""
-        found: Floats = self._means().weights[0]
-        return found
 
     def predict_proba(self, X: Any, *, covariates: Any = None) -> Floats:
         """Probabilities of the classes of rows.
@@ -62,28 +54,6 @@ class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
         [[1.0, 0.0]]
         """
         return self._probabilities(self._like(X, covariates=covariates))
-
-    def predict(self, X: Any, *, covariates: Any = None) -> NDArray[np.intp]:
-        """The most probable class of each row, as numbers from 0; class 0 is the largest.
-
-        Parameters
-        ----------
-        X, covariates
-            As for :meth:`predict_proba`.
-
-        Returns
-        -------
-        ndarray of int, shape (n_rows,)
-
-        {raises: bad rows}
-
-        Examples
-        --------
-        >>> pb.LatentClassAnalysis(2, random_state=0).fit(answers).predict([[1, 1, 0]]).tolist()
-        [1]
-        """
-        found: NDArray[np.intp] = self.predict_proba(X, covariates=covariates).argmax(axis=1)
-        return found
 
     def score_samples(self, X: Any, *, covariates: Any = None) -> Floats:
         """Log-probability of the answers of each row, in nats.
@@ -211,9 +181,8 @@ class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
 
-    def _means(self) -> ClassTables:
-        self._check_fitted()
-        return self._tables.mean()
+    def _kept_tables(self) -> ClassTables:
+        return self._tables
 
     def _like(self, X: Any, weights: Any = None, covariates: Any = None) -> Answers:
         self._check_fitted()

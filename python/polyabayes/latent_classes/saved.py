@@ -1,9 +1,9 @@
-"""What fitted classes of one wave and of several share: tables of their answers, and files."""
+"""What fitted classes of one wave and of several share: profiles, effects, and files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
 
     n_classes_: int
     choice_: ClassChoice
+    log_evidence_: float
     feature_names_in_: NDArray[np.object_]
     n_features_in_: int
     seed_: int
@@ -46,6 +47,82 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     # How the covariates that membership depends on become numbers.
     formula: str | None
     _design: Design | None = None
+    # Figures that files keep as they are.
+    _figures: tuple[str, ...] = ("log_evidence_",)
+    predict_proba: Callable[..., Floats]
+
+    @property
+    def class_weights_(self) -> Floats:
+        """Probabilities of the classes, of the first wave if there are several, largest first."""
+        found: Floats = self._means().weights[0]
+        return found
+
+    @property
+    def item_probabilities_(self) -> dict[str, pd.DataFrame]:
+        """Probabilities of the answers to each item, one row per class."""
+        means, found = self._means(), {}
+        for item, own, table in zip(self._items(), self._labels, means.items, strict=True):
+            frame = data_frame(dict(zip(own, table[0], strict=True)))
+            frame.index.name, frame.columns.name = "class", item
+            found[item] = frame
+        return found
+
+    def profiles(self, level: float = 0.95) -> ResultTable:
+        """Class weights (of the first wave) and answers of each class, with intervals.
+
+        Parameters
+        ----------
+        {level}
+
+        Returns
+        -------
+        ResultTable
+            Columns ``class``, ``item`` and ``answer`` (empty for the weights), ``probability``, and
+            ``lower`` and ``upper``: quantiles over draws; for ``"em"``, from sandwich standard
+            errors of the logits, which are valid for sampling weights, and NaN at 0 or 1.
+
+        {raises: bad level}
+
+        Examples
+        --------
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> first = classes.profiles().row(0)
+        >>> bool(first["lower"] < first["probability"] < first["upper"])
+        True
+        """
+        means, half = self._means(), checks.share("level", level) / 2
+        tables = [means, *self._quantiles([0.5 - half, 0.5 + half])]
+        names = [("", ("",)), *zip(self._items(), self._labels, strict=True)]
+        parts = zip(*((t.weights[:, None], *t.items) for t in tables), strict=True)
+        rows = [
+            [k, item, label, *(float(table[0, at, k]) for table in of_item)]
+            for (item, own), of_item in zip(names, parts, strict=True)
+            for k in range(means.n_classes)
+            for at, label in enumerate(own)
+        ]
+        return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
+
+    def predict(self, X: Any, *, covariates: Any = None) -> NDArray[np.intp]:
+        """The most probable class of each row, as numbers from 0; class 0 is the largest.
+
+        Parameters
+        ----------
+        X, covariates
+            As for :meth:`predict_proba`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,), or (n_rows, n_waves) if there are waves
+
+        {raises: bad rows}
+
+        Examples
+        --------
+        >>> pb.LatentClassAnalysis(2, random_state=0).fit(answers).predict([[1, 1, 0]]).tolist()
+        [1]
+        """
+        found: NDArray[np.intp] = self.predict_proba(X, covariates=covariates).argmax(axis=-1)
+        return found
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the classes to a safetensors file that :func:`polyabayes.load` reads.
@@ -83,7 +160,11 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
             "occupied": list(self.choice_.occupied.items()),
             "missing": list(self._missing),
             "sampling": self._sampling,
+            **{name: getattr(self, name) for name in self._figures},
         }
+        coefficients = self._kept_tables().coefficients
+        if self._design is not None and coefficients is not None:
+            scalars["design"], arrays["coefficients"] = self._design._asdict(), coefficients
         parameters = {
             name: value
             for name, value in self.get_params(deep=False).items()
@@ -99,7 +180,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     @property
     def coefficient_draws_(self) -> Floats:
         """Log odds ratios against class 0, shape (n_draws, n_classes, n_columns)."""
-        design, coefficients = self._with_covariates(), self._coefficients
+        design, coefficients = self._with_covariates(), self._kept_tables().coefficients
         assert coefficients is not None
         found = design.coefficients(coefficients)
         less: Floats = found - found[:, :1]
@@ -188,16 +269,6 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         given = rows_by_name("covariates", given, checks.index_of(X))
         return standardised(self._design, self._design.rows(given, n_rows))
 
-    def _restored_coefficients(self, content: StoredModel) -> Floats | None:
-        """Coefficients of a file, of the design that it has."""
-        if "design" not in content.scalars:
-            return None
-        self._design = Design.from_json(content.scalars["design"])
-        found: Floats = content.arrays["coefficients"]
-        if found.shape[2] != len(self._design.names):
-            raise ValueError("coefficients are not one for each column")
-        return found
-
     def _covariates_text(self) -> str:
         """A sentence about covariates for a methods section."""
         if self._design is None:
@@ -205,17 +276,32 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         on = self.formula or ", ".join(self.covariate_names_[1:])
         return f" Class membership is a regression on covariates ({on}), drawn with the classes."
 
-    @property
-    def _coefficients(self) -> Floats | None:
-        """λ of standardised covariates by draw and class, if membership depends on some."""
+    def _kept_tables(self) -> ClassTables:
+        """Tables of the classes, one for each draw, with coefficients if membership has some."""
         raise NotImplementedError
+
+    def _means(self) -> ClassTables:
+        self._check_fitted()
+        return self._kept_tables().mean()
+
+    def _quantiles(self, shares: Sequence[float]) -> list[ClassTables]:
+        """Ends of intervals of the tables."""
+        tables = self._kept_tables()
+        return [tables.quantile(share) for share in shares]
+
+    def _items(self) -> list[str]:
+        """Names of the tables of answers."""
+        return list(self.feature_names_in_.tolist())
 
     def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Scalars and arrays of a file beside those of all classes."""
         raise NotImplementedError
 
-    def _restore(self, scalars: Mapping[str, Any]) -> None:
-        """Set what all classes keep in a file."""
+    def _restore(self, content: StoredModel) -> Floats | None:
+        """Set what all classes keep in a file, and return the coefficients of a design in it."""
+        scalars, coefficients = content.scalars, None
+        for name in self._figures:
+            setattr(self, name, float(scalars[name]))
         self._labels = tuple(map(tuple, scalars["labels"]))
         self._missing, self._sampling = tuple(scalars["missing"]), scalars.get("sampling", "")
         best, criterion, rows = scalars["choice"]
@@ -223,6 +309,12 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
             raise ValueError("the choice has no numbers of classes")
         self.choice_ = ClassChoice(best, criterion, rows, dict(map(tuple, scalars["occupied"])))
         self.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
+        if "design" in scalars:
+            self._design = Design.from_json(scalars["design"])
+            coefficients = content.arrays["coefficients"]
+            if coefficients.shape[2] != len(self._design.names):
+                raise ValueError("coefficients are not one for each column")
+        return coefficients
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -230,33 +322,6 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_classes_")
-
-
-def answer_frames(
-    items: Sequence[str], labels: Sequence[Sequence[str]], tables: ClassTables
-) -> dict[str, pd.DataFrame]:
-    """Means of the probabilities of the answers to each item, one row per class."""
-    found = {}
-    for item, own, table in zip(items, labels, tables.mean().items, strict=True):
-        frame = data_frame(dict(zip(own, table[0], strict=True)))
-        frame.index.name, frame.columns.name = "class", item
-        found[item] = frame
-    return found
-
-
-def profile_table(
-    items: Sequence[str], labels: Sequence[Sequence[str]], tables: Sequence[ClassTables]
-) -> ResultTable:
-    """Weights and answers of each class: means, and both ends of intervals."""
-    names = [("", ("",)), *zip(items, labels, strict=True)]
-    parts = zip(*((t.weights[:, None], *t.items) for t in tables), strict=True)
-    rows = [
-        [k, item, label, *(float(table[0, at, k]) for table in of_item)]
-        for (item, own), of_item in zip(names, parts, strict=True)
-        for k in range(tables[0].n_classes)
-        for at, label in enumerate(own)
-    ]
-    return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
 
 
 def stored_tables(content: StoredModel, prefix: str = "") -> ClassTables:

@@ -2,118 +2,38 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
-from polyabayes import _core
-from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
-from polyabayes._support.results import ResultTable
-from polyabayes.allocation import Evidence
 from polyabayes.allocation.options import Run
 from polyabayes.data.conversion.frames import frame_of
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers, read_answers
-from polyabayes.latent_classes.chains import ChainPrior, Chains, Levels, Waves, aligned, sampled
-from polyabayes.latent_classes.choice import ClassChoice, checked_ln_prior, checked_sizes, choice_of
-from polyabayes.latent_classes.membership import chain_draws, warn_of_chains
-from polyabayes.latent_classes.saved import (
-    SavedClasses,
-    answer_frames,
-    arrays_of,
-    names_of_tables,
-    profile_table,
-    stored_tables,
+from polyabayes.exceptions import InvalidTypeError
+from polyabayes.latent_classes.answers import RowWeights, read_answers
+from polyabayes.latent_classes.chain_evidence import ChainComparison
+from polyabayes.latent_classes.chains import ChainPrior, Chains, aligned
+from polyabayes.latent_classes.choice import (
+    LEARNED,
+    ClassChoice,
+    checked_ln_prior,
+    checked_sizes,
+    choice_of,
 )
-from polyabayes.latent_classes.tables import Floats
-from polyabayes.models.fitted.stored_model import StoredModel
+from polyabayes.latent_classes.fitted_waves import FittedWaves, checked_waves
+from polyabayes.latent_classes.membership import chain_draws, warn_of_chains
 from polyabayes.models.model_files import readers
-from polyabayes.sizes.evidence import Candidate, Comparison, Concentrations
-from polyabayes.sizes.priors import Geometric, SizePrior
-from polyabayes.sizes.scores import Sizes
+from polyabayes.sizes.priors import SizePrior
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-# Particles of the looks at a number of classes, one after the other, in each of the replicates.
-_PARTICLES, _REPLICATES = (64, 128, 256), 4
-# Dirichlet parameters: uniform class weights and transitions, and those of the answers of
-# LatentClassAnalysis.
-_PRIOR = ChainPrior(1.0, 1.0, tuple(4.0**power for power in range(-1, 7)))
-
-
-class _ChainComparison(Comparison):
-    """Evidences of numbers of classes, and draws, for rows in waves."""
-
-    def __init__(self, waves: Waves, ln_masses: Mapping[int, float], run: Run) -> None:
-        masses: dict[Sizes, float] = {(n,): mass for n, mass in ln_masses.items()}
-        super().__init__(Concentrations.even([None]), masses, 0)
-        self._waves, self._run = waves, run
-        self.draws: dict[Candidate, Chains] = {}
-
-    def label(self, sizes: Sizes) -> str:
-        """Sizes in words."""
-        return f"{sizes[0]} classes"
-
-    def look(self, one: Candidate, level: int) -> None:
-        """The mean of unbiased estimates by independent sets of particles."""
-        began, n_classes = time.perf_counter(), one[0][0]
-        seeds = np.random.SeedSequence([self._run.seed, n_classes, level]).spawn(_REPLICATES)
-        with ThreadPoolExecutor(self._run.n_jobs) as pool:
-            logs, chains = zip(
-                *pool.map(
-                    lambda seed: sampled(self._waves, _PRIOR, n_classes, _PARTICLES[level], seed),
-                    seeds,
-                ),
-                strict=True,
-            )
-        shares = special.softmax(logs)
-        spread = np.sqrt(((shares * _REPLICATES - 1) ** 2).sum() / (_REPLICATES - 1) / _REPLICATES)
-        # Where one replicate dominates the mean, the spread of the logarithms tells more.
-        error = float(max(spread, np.std(logs, ddof=1) / np.sqrt(_REPLICATES)))
-        n_eff = float(1 / (shares**2).sum())
-        self.evidences[one] = Evidence(
-            value=float(special.logsumexp(logs) - np.log(_REPLICATES)),
-            std_error=error,
-            method="smc",
-            given_total=True,
-            log_probability_of_total=np.nan,
-            n_tokens=len(self._waves.rows),
-            is_unbiased=True,
-            is_lower_bound=False,
-            n_replicates=_REPLICATES,
-            n_eff=n_eff,
-            seconds=time.perf_counter() - began,
-            converged=not _core.is_doubtful(error, n_eff, _REPLICATES),
-            n_free=_REPLICATES - 1,
-        )
-        self.origins[one] = one
-        # Draws of each replicate in proportion to its estimate, as of one set of particles.
-        joined, n_each = Chains.joined(chains), _PARTICLES[level]
-        points = (np.arange(_REPLICATES * n_each) + 0.5) / (_REPLICATES * n_each)
-        ends = np.cumsum(np.repeat(shares / n_each, n_each))
-        chosen = np.minimum(np.searchsorted(ends, points), len(ends) - 1)
-        self.draws[one] = joined.take(chosen)
-
-    def refine(self, tell: Callable[..., None]) -> None:
-        """More particles for numbers of classes whose errors change probabilities."""
-        n_looks = len(self.evidences)
-        for level in range(1, len(_PARTICLES)):
-            for one in self.uncertain():
-                self.look(one, level)
-                tell(n_looks := n_looks + 1, self.label(one[0]))
+# Uniform class weights and transitions, and answers as of LatentClassAnalysis.
+_PRIOR = ChainPrior(1.0, 1.0, LEARNED)
 
 
 @shared_docs
-class LatentTransitionAnalysis(SavedClasses):
+class LatentTransitionAnalysis(FittedWaves):
     """Latent transition analysis: latent classes of the same rows in several waves.
 
     A row is in class k in the first wave with probability w_k, and goes from class j to class k
@@ -261,7 +181,7 @@ class LatentTransitionAnalysis(SavedClasses):
         >>> pb.LatentTransitionAnalysis(2, random_state=0).fit(frame, waves=waves).n_classes_
         2
         """
-        columns = _checked_waves(waves)
+        columns = checked_waves(waves)
         if frame_of(X) is None:
             raise InvalidTypeError(f"X must be a data frame, got {type(X).__name__}")
         flat = [column for wave in columns for column in wave]
@@ -277,10 +197,10 @@ class LatentTransitionAnalysis(SavedClasses):
             counted = whole = answers.one_each()
         rows = self._waves(self._levels(whole))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, len(rows.shown[0]))
-        prior = Geometric(0.5) if self.size_prior is None else self.size_prior
+        ln_masses = checked_ln_prior(self.size_prior, sizes)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         self.seed_ = run.seed
-        compared = _ChainComparison(rows, checked_ln_prior(prior, sizes), run)
+        compared = ChainComparison(rows, _PRIOR, ln_masses, run)
         self.choice_: ClassChoice = compared.compare(
             lambda: choice_of([(compared, 0.0)]), progress=run.progress, ends=ends
         )
@@ -297,264 +217,6 @@ class LatentTransitionAnalysis(SavedClasses):
             warn_of_chains(chains, numbers)
         self._set(chains)
         return self
-
-    @property
-    def class_weights_(self) -> Floats:
-        """Probabilities of the classes in the first wave."""
-        found: Floats = self._fitted().weights.mean(axis=0)
-        return found
-
-    @property
-    def transition_probabilities_(self) -> Floats:
-        """Transitions from wave to wave, shape (n_waves - 1, from, to)."""
-        found: Floats = self._of_waves(self._fitted().transitions).mean(axis=0)
-        return found
-
-    @property
-    def item_probabilities_(self) -> dict[str, pd.DataFrame]:
-        """Probabilities of the answers to each item, one row per class."""
-        return answer_frames(self._items(), self._labels, self._fitted().tables())
-
-    def transitions(self, level: float = 0.95) -> ResultTable:
-        """Transitions with intervals.
-
-        Parameters
-        ----------
-        {level}
-
-        Returns
-        -------
-        ResultTable
-            Columns ``wave`` (from 0, that of ``from``), ``from``, ``to``, ``probability``, and
-            ``lower`` and ``upper``, quantiles over draws.
-
-        {raises: bad level}
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
-        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
-        >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
-        >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).transitions().n_rows
-        4
-        """
-        draws, half = self._of_waves(self._fitted().transitions), checks.share("level", level) / 2
-        low, high = np.quantile(draws, [0.5 - half, 0.5 + half], axis=0)
-        tables = draws.mean(axis=0), low, high
-        keys = np.ndindex(low.shape)
-        rows = [[*key, *(float(table[key]) for table in tables)] for key in keys]
-        return ResultTable(["wave", "from", "to", "probability", "lower", "upper"], rows)
-
-    def profiles(self, level: float = 0.95) -> ResultTable:
-        """Class weights in the first wave and answers of each class, with intervals.
-
-        Parameters
-        ----------
-        {level}
-
-        Returns
-        -------
-        ResultTable
-            Columns ``class``, ``item`` and ``answer`` (empty for the weights), ``probability``, and
-            ``lower`` and ``upper``, quantiles over draws.
-
-        {raises: bad level}
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
-        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
-        >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
-        >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).profiles().n_rows
-        10
-        """
-        tables, half = self._fitted().tables(), checks.share("level", level) / 2
-        ends = [tables.quantile(0.5 + side) for side in (-half, half)]
-        return profile_table(self._items(), self._labels, [tables.mean(), *ends])
-
-    def predict_proba(self, X: Any, *, covariates: Any = None) -> Floats:
-        """Class probabilities of rows in every wave, given their answers in all waves.
-
-        Parameters
-        ----------
-        X : DataFrame or table of polars or pyarrow
-            Rows with the columns of the fit; answers may be missing, even all of a wave.
-        covariates : DataFrame, mapping or matrix, optional
-            Covariates of these rows, if the first class depends on some; by default, columns of
-            `X`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_waves, n_classes)
-            Means over the draws.
-
-        {raises: bad rows}
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
-        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
-        >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
-        >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).predict_proba(frame).shape
-        (36, 2, 2)
-        """
-        chains = self._fitted()
-        names, n_waves = self.feature_names_in_.tolist(), len(self._columns)
-        repeats = n_waves if self.is_invariant else 1
-        answers = like_answers(X, names, self._labels * repeats, None, self._missing)
-        levels = answers.levels.reshape(len(answers.levels), n_waves, -1)
-        rows = self._waves(levels, self._covariates_of(X, covariates, len(levels)))
-        return chains.smoothed(rows)[rows.rows]
-
-    def predict(self, X: Any, *, covariates: Any = None) -> NDArray[np.intp]:
-        """The most probable class of each row in every wave.
-
-        Parameters
-        ----------
-        X, covariates
-            As for :meth:`predict_proba`.
-
-        Returns
-        -------
-        ndarray of int, shape (n_rows, n_waves)
-
-        {raises: bad rows}
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
-        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
-        >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
-        >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).predict(frame).shape
-        (36, 2)
-        """
-        found: NDArray[np.intp] = self.predict_proba(X, covariates=covariates).argmax(axis=2)
-        return found
-
-    def _set(self, chains: Chains) -> None:
-        """Keep draws of the classes of the waves whose columns are known."""
-        self._chains, self.n_classes_ = chains, int(chains.weights.shape[1])
-        self.feature_names_in_ = np.array([c for wave in self._columns for c in wave], dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
-
-    @property
-    def _coefficients(self) -> Floats | None:
-        return self._chains.coefficients
-
-    def _waves(self, levels: Levels, covariates: Floats | None = None) -> Waves:
-        """Rows in waves, with the table of each wave and item."""
-        n_waves, n_items = levels.shape[1:]
-        slots = np.tile(np.arange(n_items), (n_waves, 1))
-        if not self.is_invariant:
-            slots += n_items * np.arange(n_waves)[:, None]
-        n_levels = tuple(map(len, self._labels))
-        return Waves.of(levels, slots, n_levels, bool(self.is_stationary), covariates)
-
-    def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        chains, scalars = self._fitted(), dict[str, Any](log_evidence_=self.log_evidence_)
-        scalars |= {"waves": self._columns}
-        own = {"transitions": chains.transitions} | arrays_of(chains.tables())
-        if self._design is not None and chains.coefficients is not None:
-            scalars |= {"design": self._design._asdict()}
-            own |= {"coefficients": chains.coefficients}
-        return scalars, own
-
-    @classmethod
-    def _of_store(cls, content: StoredModel) -> LatentTransitionAnalysis:
-        """Classes of the content of a file."""
-        model, scalars, arrays = cls(**content.parameters), content.scalars, content.arrays
-        model._restore(scalars)
-        model._columns = _checked_waves(scalars["waves"])
-        model.log_evidence_ = float(scalars["log_evidence_"])
-        known = ["transitions", *["coefficients"][: "design" in scalars]]
-        content.refuse_others([*known, *names_of_tables(len(model._items()))])
-        tables, moves = stored_tables(content), arrays["transitions"]
-        n_steps = 1 if model.is_stationary else len(model._columns) - 1
-        if moves.shape[1] != n_steps or not np.allclose(moves.sum(axis=3), 1.0):
-            raise ValueError("transitions are not of the waves, or do not sum to 1")
-        if len(tables.items) != len(model._items()):
-            raise ValueError("tables are not those of the items")
-        coefficients = model._restored_coefficients(content)
-        model._set(Chains(tables.weights, moves, tables.items, coefficients))
-        return model
-
-    def _fitted(self) -> Chains:
-        self._check_fitted()
-        return self._chains
-
-    def _items(self) -> list[str]:
-        """Names of the tables of answers."""
-        first = [str(column) for column in self._columns[0]]
-        return first if self.is_invariant else [str(c) for wave in self._columns for c in wave]
-
-    def _of_waves(self, transitions: Floats) -> Floats:
-        """A table for each step between waves."""
-        return np.repeat(transitions, len(self._columns) - 1 if self.is_stationary else 1, axis=1)
-
-    def _labels_of(self, answers: Answers) -> tuple[tuple[str, ...], ...]:
-        """Labels of each table: of invariant items, those of any wave, in the order of the first.
-
-        Numbers are sorted.
-        """
-        if not self.is_invariant:
-            return answers.labels
-        n_items = len(self._columns[0])
-        found = []
-        for item in range(n_items):
-            union = list(dict.fromkeys(x for own in answers.labels[item::n_items] for x in own))
-            if all(label.lstrip("-").isdecimal() for label in union):
-                union.sort(key=int)
-            found.append(tuple(union))
-        return tuple(found)
-
-    def _levels(self, answers: Answers) -> Levels:
-        """Levels of the rows in the numbers of the tables, (n_rows, n_waves, n_items)."""
-        columns = []
-        tables = self._labels * (len(self._columns) if self.is_invariant else 1)
-        for own, known, codes in zip(answers.labels, tables, answers.levels.T, strict=True):
-            number = np.array([*(known.index(label) for label in own), -1])
-            columns.append(number[codes])
-        return np.stack(columns, axis=1).reshape(len(answers.levels), len(self._columns), -1)
-
-    def _methods_text(self) -> str:
-        """Sentences about the model for a methods section."""
-        self._fitted()
-        stays = self.transitions().to_frame()
-        stays = stays[stays["from"] == stays["to"]]
-        told = ", ".join(
-            f"{row.probability:.2f} ({row.lower:.2f} to {row.upper:.2f})"
-            for row in stays.itertuples()
-        )
-        answers = "the same" if self.is_invariant else "other"
-        return (
-            f"We used latent transition analysis of {len(self._columns)} waves of "
-            f"{len(self._columns[0])} items, with {answers} answers of a class in each wave and "
-            f"Dirichlet priors, missing answers summed out.{self._sampling}"
-            f"{self._covariates_text()} {self.choice_._methods_text()} Probabilities to stay in a "
-            f"class are {told}, with 95 % intervals."
-        )
-
-
-def _checked_waves(waves: Any) -> tuple[tuple[Any, ...], ...]:
-    """Columns of each wave; anything else is refused."""
-    is_list = isinstance(waves, Sequence) and not isinstance(waves, str)
-    if not is_list or any(isinstance(w, str) or not isinstance(w, Sequence) for w in waves):
-        raise InvalidTypeError(
-            f"{argument('waves')} must be a list of lists of columns, as "
-            f"[['a1', 'b1'], ['a2', 'b2']], got {waves!r:.100}"
-        )
-    found = tuple(tuple(wave) for wave in waves)
-    if len(found) < 2 or len({len(wave) for wave in found}) > 1 or not found[0]:
-        numbers = ", ".join(str(len(wave)) for wave in found)
-        raise InvalidArgumentError(
-            f"{argument('waves')} must be two or more, with the same items in the same order, got "
-            f"{len(found)} with {numbers} items"
-        )
-    return found
 
 
 readers["LatentTransitionAnalysis"] = LatentTransitionAnalysis._of_store

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ _MOST_SHOWN = 80
 _Exposed = TypeVar("_Exposed", Corpus, Shards)
 
 
-@runtime_checkable
 class Scorable(Protocol):
     """Interface of a fitted model that the estimators need."""
 
@@ -79,8 +78,10 @@ def adapter(package: str, *, is_refused: bool = False) -> Callable[[_Adapter], _
 def as_scorable(name: str, model: Any) -> Scorable:
     """Return a model of this package unchanged; convert a model of another package."""
     if not isinstance(model, type):
-        if isinstance(model, Scorable):
-            return model
+        # A tenth of the time of isinstance.
+        if hasattr(model, "_core_model"):
+            found: Scorable = model
+            return found
         for base in type(model).__mro__:
             convert = _ADAPTERS.get(base.__module__.partition(".")[0])
             if convert is not None:
@@ -129,7 +130,8 @@ def read_documents(models: Collection[Scorable], documents: Any, name: str = "do
         if are_words and any(getattr(model, "vocabulary_", ()) is None for model in models):
             raise InvalidArgumentError(
                 f"{name} has words, but the model has no vocabulary to find them in: give counts "
-                "over the columns of its training, or train it on words or named columns"
+                "over the columns of its training, or make the model with words: fit a Corpus with "
+                "vocabulary=, or from_parameters(..., vocabulary=)"
             )
         return as_corpus(documents, name)
     found = [as_corpus(read(documents, name), name) for read in readers]

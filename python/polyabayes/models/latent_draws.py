@@ -20,7 +20,7 @@ from polyabayes.exceptions import (
     NotFittedError,
     argument,
 )
-from polyabayes.models.fitted.fitted_model import FittedModel
+from polyabayes.models.fitted.topic_weights import TopicTransformer
 from polyabayes.models.fitting import LastState
 
 # Topics x words, documents x topics, and one topic a token.
@@ -101,7 +101,7 @@ def check_memory(variables: Mapping[str, Variable], n_chains: int, n_draws: int)
         )
 
 
-class LatentDraws(FittedModel):
+class LatentDraws(TopicTransformer):
     """Mixin: draws of latent variables by models trained by Gibbs sampling."""
 
     n_iter_: int

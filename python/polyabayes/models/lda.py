@@ -14,38 +14,22 @@ from sklearn.utils.metaestimators import available_if
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet, draw_seed
-from polyabayes.data.corpus import Corpus, as_corpus, of_layer
-from polyabayes.data.naming import by_topic
-from polyabayes.exceptions import (
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-    NotFittedError,
-    argument,
-)
+from polyabayes.data.corpus import Corpus, of_layer
+from polyabayes.data.naming import by_topic, topics_by_name
+from polyabayes.data.simulation import documents_of_topics
+from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.models.fitting import (
-    LEARNED_START,
-    START_SWEEPS,
-    EvaluationSchedule,
-    StartLength,
-    all_or_nothing,
-    fingerprint,
-)
+from polyabayes.models.em import LEAST_PRIOR, TrainedByEM
+from polyabayes.models.fitting import LEARNED_START, EvaluationSchedule, StartLength, all_or_nothing
 from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.models.simulation import documents_of_topics
-from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
-from polyabayes.models.traces import BoundTrace
+from polyabayes.models.topic_model import PreviousState
 from polyabayes.scale.shards import Shards
 
 # Sweeps between two entries of the trace of partial_fit.
 _LOOK_EVERY = 10
 
-# Dirichlet parameter of an unused topic, or of a topic and word whose expected count underflows.
-_LEAST_PRIOR = 1e-100
 _TOLERANCE = 1e-5
 
 # Options without effect for a fit method, and their defaults.
@@ -93,7 +77,7 @@ class LdaSample(NamedTuple):
 
 
 @shared_docs
-class LatentDirichletAllocation(TopicModel):
+class LatentDirichletAllocation(TrainedByEM):
     """Latent Dirichlet allocation, trained by Gibbs sampling or by variational EM.
 
     theta_d ~ Dirichlet(doc_topic_prior) and phi_k ~ Dirichlet(topic_word_prior); the topic of a
@@ -214,12 +198,6 @@ class LatentDirichletAllocation(TopicModel):
     _prior_argument = "doc_topic_prior"
     _arrays = ("components_", "doc_topic_prior_")
 
-    doc_topic_prior_: NDArray[np.float64]
-    topic_word_prior_: float
-    bound_: float
-    # Fingerprint of the documents of `bound_`.
-    _bound_is_of: str
-
     def __init__(
         self,
         n_components: int = 10,
@@ -289,55 +267,6 @@ class LatentDirichletAllocation(TopicModel):
             return self._fit_em(X, exposure)
         return super()._fit(X, exposure, covariates, looks, executor)
 
-    def _fit_em(self, X: Any, exposure: Any) -> Self:
-        if isinstance(X, Shards):
-            raise InvalidArgumentError(
-                f"training on shards needs Gibbs sampling: omit {argument('fit_method')}"
-            )
-        corpus = exposed(self, as_corpus(X, "X"), exposure)
-        n_components = self._n_topics()
-        schedule = self._schedule()
-        tol = checks.not_negative_number("tol", self.tol)
-        pseudo_count = 0.1 if self.topic_word_prior is None else self.topic_word_prior
-        pseudo_count = checks.not_negative_number("topic_word_prior", pseudo_count)
-        learned = self._learns_priors()
-        self._check_tokens(corpus)
-        init, hashed, start = self.init, fingerprint(corpus), None
-        if init is not None:
-            _check_start(init, corpus, n_components)
-            topics = np.ascontiguousarray(init.components_.T)
-            known = init.bound_ if getattr(init, "_bound_is_of", None) == hashed else -np.inf
-            start = topics, init.doc_topic_prior_, known
-        alpha = _first_prior(self.doc_topic_prior, n_components, init)
-        self._begin(X, corpus, hashed, schedule.seed)
-        with progress_bar(self.progress, schedule.max_iter, "iteration") as update:
-            fitted = _core.fit_em(
-                corpus._core_documents(),
-                alpha,
-                start,
-                learned=learned,
-                topic_word_prior=pseudo_count,
-                max_iter=schedule.max_iter,
-                tolerance=tol,
-                start_sweeps=START_SWEEPS,
-                n_init=schedule.n_init,
-                seed=schedule.seed,
-                n_jobs=schedule.n_jobs,
-                progress=update,
-            )
-        self.components_, self.doc_topic_prior_ = row_normalised(fitted.word_topic), fitted.alpha
-        self._seal()
-        self.topic_word_prior_, self.topic_counts_ = pseudo_count, fitted.n_tokens
-        self.bound_, self._bound_is_of = fitted.bound, hashed
-        self.trace_ = BoundTrace(np.arange(len(fitted.trace)), fitted.trace)
-        self.n_iter_ = len(fitted.trace) - 1
-        if isinstance(fitted.interruption, KeyboardInterrupt):
-            message = f"stopped after {self.n_iter_:,} of {schedule.max_iter:,} iterations"
-            raise Interrupted(message, self)
-        if fitted.interruption is not None:
-            raise fitted.interruption
-        return self
-
     @classmethod
     def from_parameters(
         cls,
@@ -381,7 +310,8 @@ class LatentDirichletAllocation(TopicModel):
         >>> round(lda.perplexity([[2, 1]]), 4)
         2.1816
         """
-        n_components = len(checks.matrix("topic_word", topic_word))
+        topics, _ = topics_by_name("topic_word", topic_word, vocabulary)
+        n_components = len(checks.matrix("topic_word", topics))
         doc_topic_prior = by_topic("doc_topic_prior", doc_topic_prior, topic_word)
         topic_concentration = by_topic("topic_concentration", topic_concentration, topic_word)
         model = cls(n_components, doc_topic_prior=doc_topic_prior, random_state=random_state)
@@ -547,18 +477,11 @@ class LatentDirichletAllocation(TopicModel):
         beta = checks.positive_number("topic_word_prior", beta)
         return partial(_core.Training.lda, alpha=alpha, beta=beta, learned=learned)
 
-    def _learns_priors(self) -> bool:
-        """Whether the priors are learned; for EM, the prior of the documents."""
-        if self.learn_priors is None:
-            of_topics = None if self.fit_method == "em" else self.topic_word_prior
-            return self.doc_topic_prior is None and of_topics is None
-        return checks.flag("learn_priors", self.learn_priors)
-
     def _before(self) -> PreviousState:
         """The topics so far as a Dirichlet prior."""
         tokens = self.components_.shape[1] * self.topic_word_prior_ + self.topic_counts_
         priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
-        return PreviousState(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
+        return PreviousState(np.maximum(priors, LEAST_PRIOR, out=priors), self.topic_counts_)
 
     def _take_parameters(self, others: NDArray[np.float64]) -> int:
         n_topics = len(self.components_)
@@ -577,40 +500,3 @@ class LatentDirichletAllocation(TopicModel):
         if self._learns_priors():
             found["topic_word_prior"] = float(parameters[n_topics])
         return found | super()._learned_state()
-
-
-def _check_start(init: Any, corpus: Corpus, n_components: int) -> None:
-    if not isinstance(init, LatentDirichletAllocation):
-        raise InvalidTypeError(
-            f"init must be a fitted LatentDirichletAllocation or None, got {init!r}"
-        )
-    if not hasattr(init, "components_"):
-        raise NotFittedError("init is not fitted: fit it first")
-    n_old, n_words = init.components_.shape
-    if n_old > n_components:
-        raise InvalidArgumentError(
-            f"init has {n_old} topics, more than n_components={n_components}: topics can be added, "
-            "not removed"
-        )
-    if n_words != corpus.n_words:
-        raise InvalidArgumentError(
-            f"init has a vocabulary of {n_words} words, X one of {corpus.n_words}: both must be "
-            "over the same words"
-        )
-    before, now = init.vocabulary_, corpus.vocabulary
-    if before is not None and now is not None and not np.array_equal(before, now):
-        raise InvalidArgumentError(
-            "the vocabulary of init is not that of X: align the corpus to init.vocabulary_"
-        )
-
-
-def _first_prior(doc_topic_prior: Any, n_components: int, init: Any) -> NDArray[np.float64]:
-    """Alpha at the start of EM: as given, or from the model to start from."""
-    if doc_topic_prior is None and init is None:
-        doc_topic_prior = 5.0 / n_components
-    elif doc_topic_prior is None:
-        before = init.doc_topic_prior_
-        doc_topic_prior = np.full(n_components, before.sum() / n_components)
-        shared = before * (len(before) / n_components)
-        doc_topic_prior[: len(before)] = np.maximum(shared, _LEAST_PRIOR)
-    return checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)

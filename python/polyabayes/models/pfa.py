@@ -18,14 +18,14 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.data.naming import by_topic
+from polyabayes.data.naming import by_topic, topics_by_name
+from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import EvaluationSchedule, fingerprint
 from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.nmf import Factors, factorise, weights_of
-from polyabayes.models.simulation import documents_of_topics
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.shards import Shards
 
@@ -290,7 +290,8 @@ class PoissonFactorAnalysis(TopicModel):
         >>> print(f"{pfa.score_samples([[2, 1]])[0]:.6f}")
         -2.909967
         """
-        n_components = len(checks.matrix("topic_word", topic_word))
+        topics, _ = topics_by_name("topic_word", topic_word, vocabulary)
+        n_components = len(checks.matrix("topic_word", topics))
         shape = by_topic("shape", shape, topic_word)
         probability = by_topic("probability", probability, topic_word)
         topic_concentration = by_topic("topic_concentration", topic_concentration, topic_word)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from copy import copy
 from functools import partial
 from importlib import metadata
 from typing import Any, NamedTuple, Self
@@ -23,7 +22,6 @@ from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import words_of
-from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -33,8 +31,8 @@ from polyabayes.exceptions import (
 )
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.fitted.covariates import Design, learn_design, pseudo_counts
-from polyabayes.models.fitted.stored_model import StoredModel
+from polyabayes.models.bursty_topics import BurstyTopics, check_in_memory, concentration_of
+from polyabayes.models.fitted.covariates import learn_design
 from polyabayes.models.fitted.topic_table import TopicTable, topic_table
 from polyabayes.models.fitting import (
     USUAL_START,
@@ -49,7 +47,7 @@ from polyabayes.models.fitting import (
     run,
     source_of,
 )
-from polyabayes.models.latent_draws import LatentDraws, TokenTopics
+from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
 from polyabayes.scale.shards import Shards
@@ -88,7 +86,7 @@ class PreviousState(NamedTuple):
 
 
 @shared_docs
-class TopicModel(LatentDraws):
+class TopicModel(BurstyTopics):
     """Base class of the topic models; not made directly."""
 
     # Overrides the model's own start.
@@ -105,19 +103,10 @@ class TopicModel(LatentDraws):
     checkpoint: Any
     checkpoint_every: int | str
     formula: str | None
-    topic_concentration: Any
 
     topic_counts_: NDArray[Any]
     topic_word_prior_: float
     trace_: TrainingTrace | BoundTrace
-    covariate_names_: NDArray[np.object_]
-    coefficients_: NDArray[np.float64]
-    coefficient_draws_: NDArray[np.float64]
-    topic_concentration_: NDArray[np.float64]
-    topic_concentration_draws_: NDArray[np.float64]
-    # Standardised covariates of the training documents, available to callbacks.
-    _rows: NDArray[np.float64]
-    _design: Design
 
     def fit(
         self,
@@ -289,9 +278,9 @@ class TopicModel(LatentDraws):
         period = CheckpointPeriod(self.checkpoint_every)
         self._check_tokens(documents)
         train = self._training(documents, n_components)
-        concentration = _concentration(self.topic_concentration, n_components)
+        concentration = concentration_of(self.topic_concentration, n_components)
         if concentration is not None:
-            _check_in_memory(documents)
+            check_in_memory(documents)
             train = partial(train, topic_concentration=concentration)
         identity = dict(train.keywords)
         design, rows = learn_design(documents, covariates, self.formula)
@@ -321,113 +310,6 @@ class TopicModel(LatentDraws):
         words = None if documents.vocabulary is None else list(documents.vocabulary)
         if hasattr(X, "columns") and list(X.columns) == words:
             validate_data(self, X, reset=True, skip_check_array=True)
-
-    def _take_design(self, design: Design) -> None:
-        self._design, self.covariate_names_ = design, np.array(design.names, dtype=object)
-
-    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
-        if not hasattr(self, "_design"):
-            return super()._priors_of(documents, covariates)
-        if covariates is None and self._design.columns is not None:
-            covariates = getattr(documents, "metadata", None)
-        if covariates is None:
-            raise InvalidArgumentError(
-                f"{argument('covariates')}: the prior of this {type(self).__name__} depends on "
-                "covariates; give those of the documents, a row for each"
-                + (
-                    ", or documents with metadata"
-                    if self._design.columns is not None
-                    else "; a model trained with a DataFrame takes them from the metadata"
-                )
-            )
-        covariates = rows_by_name("covariates", covariates, getattr(documents, "ids", None))
-        rows = self._design.rows(covariates, documents.n_documents)
-        return pseudo_counts(rows @ self.coefficients_.T)
-
-    def _state_priors(
-        self, shared: NDArray[np.float64], others: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Document priors in a state; `others` are lambda and sigma^2, if any."""
-        if not hasattr(self, "_design"):
-            return shared
-        coefficients = others[:-1].reshape(len(shared), -1)
-        return pseudo_counts(coefficients[:, 0] + self._rows @ coefficients[:, 1:].T)
-
-    def _take_coefficients(self, means: NDArray[np.float64], draws: NDArray[np.float64]) -> None:
-        shape = len(self.components_), len(self._design.names)
-        self.coefficient_draws_ = self._design.coefficients(draws.reshape(-1, *shape))
-        if len(self.coefficient_draws_):
-            self.coefficients_ = self.coefficient_draws_.mean(axis=0)
-        else:
-            self.coefficients_ = self._design.coefficients(means.reshape(shape))
-
-    def _take_concentrations(
-        self, states: list[NDArray[np.float64]], draws: NDArray[np.float64]
-    ) -> list[Any]:
-        """Store learned concentrations, whose logarithms end the states and each sweep's draws.
-
-        Returns both parts of each state, and the draws of coefficients.
-        """
-        n_topics = len(self.components_)
-        n_each = n_topics * (1 + (len(self._design.names) if hasattr(self, "_design") else 0))
-        draws = draws.reshape(-1, n_each)
-        ln_s = draws[:, n_each - n_topics :]
-        ends = [(state[:-n_topics], state[-n_topics:]) for state in states]
-        self.topic_concentration_draws_ = np.exp(ln_s)
-        mean = ln_s.mean(axis=0) if len(ln_s) else ends[0][1]
-        self.topic_concentration_ = np.exp(mean)
-        return [*ends, draws[:, : n_each - n_topics]]
-
-    def _bursts(self) -> tuple[NDArray[np.float64], ...]:
-        """The concentrations for the core, if a topic is bursty."""
-        is_bursty = np.isfinite(self.topic_concentration_).any()
-        return (self.topic_concentration_,) if is_bursty else ()
-
-    def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
-        is_bursty = self._bursts() and not are_kept.all()
-        if is_bursty and not self._conditions_on_length:
-            raise InvalidArgumentError(
-                "bursty topics of a gamma-Poisson model cannot be restricted to some words: "
-                "train it on these words"
-            )
-        made = super()._of_words(are_kept)
-        if is_bursty:
-            # Given that words are kept, theirs are Dirichlet with the pseudo-counts that they have.
-            kept = self.components_[:, are_kept].sum(axis=1)
-            made.topic_concentration_ = self.topic_concentration_ * kept
-        return made
-
-    def _made_bursty(self, value: Any) -> Self:
-        """Give the topics these concentrations, unless they are None."""
-        if value is not None:
-            self.topic_concentration = value
-            found = concentrations(value, len(self.components_))
-            self.topic_concentration_ = found
-            self._core_model()
-        return self
-
-    def _with_concentration(self, value: Any) -> Self:
-        """The same model, with topics of these concentrations."""
-        return copy(self)._made_bursty(value)
-
-    def _set_topic_word(
-        self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
-    ) -> None:
-        super()._set_topic_word(topic_word, vocabulary, random_state, normalised=normalised)
-        if not hasattr(self, "topic_concentration_"):
-            self.topic_concentration_ = np.full(len(self.components_), np.inf)
-
-    def _learned_state(self) -> dict[str, Any]:
-        found = super()._learned_state()
-        if hasattr(self, "topic_concentration_draws_"):
-            found["topic_concentration"] = np.sort(self._last.concentration)[::-1]
-        return found
-
-    def _to_store(self) -> StoredModel:
-        stored = super()._to_store()
-        if not hasattr(self, "_design"):
-            return stored
-        return stored._replace(scalars={**stored.scalars, "design": self._design._asdict()})
 
     def _check_tokens(self, documents: Corpus | Shards) -> None:
         if not documents.n_tokens:
@@ -551,7 +433,7 @@ class TopicModel(LatentDraws):
         self.components_std_ = np.sqrt(np.maximum(squares - phi**2, 0.0)).T
         self.components_ = row_normalised(phi)
         self._seal()
-        concentration = _concentration(self.topic_concentration, len(self.components_))
+        concentration = concentration_of(self.topic_concentration, len(self.components_))
         if isinstance(concentration, str):
             *ends, draws = self._take_concentrations([others, parameters], draws)
             (others, _), (parameters, last) = ends
@@ -608,7 +490,7 @@ class TopicModel(LatentDraws):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are invalid for any documents."""
-        _concentration(self.topic_concentration, self._n_topics())
+        concentration_of(self.topic_concentration, self._n_topics())
         self._schedule()
         CheckpointPeriod(self.checkpoint_every)
 
@@ -658,37 +540,6 @@ class TopicModel(LatentDraws):
     def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
         """Dirichlet parameter of the topics in a state with these parameters."""
         raise NotImplementedError
-
-
-def concentrations(value: Any, n_components: int) -> NDArray[np.float64]:
-    """Concentrations of topics, one or one per topic; infinite ones are allowed."""
-    name = "topic_concentration"
-    if isinstance(value, str):
-        rule = f"must be 'learn', a number or one a topic, got {value!r}"
-        if value == "learn":
-            rule = "is learned by `fit`; polyabayes.learn_topic_concentration takes given topics"
-        raise checks.wrong(name, value, rule)
-    found = checks.vector(name, value, n_components)
-    bad = np.flatnonzero(~(found > 0))
-    if len(bad):
-        rule = f"must be positive, or inf for LDA, but entry {bad[0]} is {found[bad[0]]}"
-        raise checks.wrong(name, value, rule)
-    return found.copy()
-
-
-def _concentration(value: Any, n_components: int) -> NDArray[np.float64] | str | None:
-    """The concentrations for the core: fixed ones, how they are learned, or None for LDA."""
-    if value is None or (isinstance(value, str) and value == "learn"):
-        return value and "per topic"
-    return concentrations(value, n_components)
-
-
-def _check_in_memory(documents: Corpus | Shards) -> None:
-    if isinstance(documents, Shards):
-        raise InvalidArgumentError(
-            f"{argument('topic_concentration')} needs documents in memory: train on a Corpus, or "
-            "omit it and find concentrations of the trained topics by learn_topic_concentration"
-        )
 
 
 def _plain(value: Any) -> Any:

@@ -81,6 +81,11 @@ def heat_map(
         ax.text(column, row, text, ha="center", va="center", color=ink, size="small")
 
 
+def shortened(name: str, longest: int) -> str:
+    """A name of so many letters at most."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
 def foreground() -> str:
     """Colour of text in the current style: black on white, white on black."""
     import matplotlib as mpl

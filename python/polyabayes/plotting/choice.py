@@ -20,6 +20,8 @@ _BELOW = (
     ("coherence", "coherence (NPMI)"),
     ("exclusivity", "exclusivity"),
 )
+# Sizes beyond so many times the interval of the worst that was kept are below the axes.
+_FARTHEST = 3.0
 
 
 def plot_choice(choice: SizeChoice) -> Figure:
@@ -129,23 +131,15 @@ def _reach(row: Mapping[str, Any]) -> float:
 
 def _focus(ax: Axes, choice: SizeChoice) -> None:
     """Leave far sizes below the axes' end, with an arrow, so that close ones can be told apart."""
-    kept = [row for row in choice.rows if not row["dropped"]]
-    depth = max((row["behind"] + _reach(row) for row in kept), default=0.0)
-    far = max(row["behind"] for row in choice.rows)
+    ends = {row["size"]: row["behind"] + _reach(row) for row in choice.rows}
+    depth = max((ends[row["size"]] for row in choice.rows if not row["dropped"]), default=0.0)
     if depth > 0:
-        lowest = min(far * 1.05, depth * 2.5)
-        bottom = -max(lowest, depth * 1.1)
+        bottom = -1.05 * max(end for end in ends.values() if end <= _FARTHEST * depth)
         ax.set_ylim(bottom, depth * 0.25)
-        hidden = [row["size"] for row in choice.rows if -row["behind"] < bottom]
+        hidden = [size for size, end in ends.items() if -end < bottom]
         if hidden:
-            ax.plot(
-                hidden,
-                [bottom] * len(hidden),
-                "v",
-                color="0.55",
-                label="below the axis",
-                clip_on=False,
-            )
+            options: dict[str, Any] = {"label": "below the axis", "clip_on": False}
+            ax.plot(hidden, [bottom] * len(hidden), "v", color="0.55", **options)
 
 
 def _draw_shares(ax: Axes, what: str, shares: Mapping[Any, float]) -> None:

@@ -13,14 +13,14 @@ from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of
 from polyabayes.models.pfa import PoissonFactorAnalysis
-from polyabayes.plotting.axes import BLUE, axes_or_new
+from polyabayes.plotting.axes import BLUE, axes_or_new, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DEFAULT_TOPICS = 8
 _COLUMNS = 4
-_LONGEST_WORD = 26
+_LONGEST_WORD, _LONGEST_TITLE = 26, 16
 
 # Space for the number beside a column, and gap between columns, in units of the widest bar.
 _NUMBER_ROOM = 0.22
@@ -89,7 +89,7 @@ def plot_topics(
         row, column = divmod(block, n_columns)
         left = column * (column_width + widest * _GAP)
         top = row * block_height
-        title = labels_of(model, 0)[topic]
+        title = shortened(labels_of(model, 0)[topic], _LONGEST_TITLE)
         if with_shares:
             title += f"  ({weights[topic] / weights.sum():.0%})"
         ax.text(left, top, title, weight="bold", va="center", size="medium")
@@ -98,7 +98,7 @@ def plot_topics(
         heights = top + _TITLE_ROOM + np.arange(n_shown)
         ax.barh(heights, own[best], height=0.84, left=left, color=BLUE, alpha=0.3, linewidth=0)
         for word, y in zip(best.tolist(), heights.tolist(), strict=True):
-            name = f"word {word}" if words is None else _shortened(str(words[word]))
+            name = f"word {word}" if words is None else shortened(str(words[word]), _LONGEST_WORD)
             # An offset in points keeps the gap to the edge of the bar for any size of the axes.
             offset: dict[str, Any] = {"textcoords": "offset points", "size": "small"}
             ax.annotate(name, (left, y), (4, 0), va="center_baseline", **offset)
@@ -148,10 +148,6 @@ def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
             f"topics: there is no topic {outside[0]}; the model has topics 0 to {len(weights) - 1}"
         )
     return [int(row) for row in rows]
-
-
-def _shortened(word: str) -> str:
-    return word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…"
 
 
 def _number(weight: float) -> str:

@@ -22,11 +22,21 @@ from polyabayes.models.fitted_topics import (
     topic_tokens,
 )
 from polyabayes.models.traces import BoundTrace, TrainingTrace
-from polyabayes.plotting.axes import BLUE, axes_or_new, colours, finish, heat_map, new_figure
+from polyabayes.plotting.axes import (
+    BLUE,
+    axes_or_new,
+    colours,
+    finish,
+    heat_map,
+    new_figure,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Letters of a name below a column.
+_LONGEST_TICK = 14
 # Most ticks on one side of a matrix, and most names of bars.
 _MOST_TICKS, _MOST_NAMES = 20, 40
 
@@ -250,7 +260,8 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     names = [labels_of(fitted, 2)[k] for k in order]
     ax = axes_or_new(ax, 7.5, 4.6)
     step = -(-n_topics // _MOST_TICKS)
-    short = [labels_of(fitted, 0)[k].removeprefix("topic ") for k in order[::step]]
+    labels = [labels_of(fitted, 0)[k].removeprefix("topic ") for k in order[::step]]
+    short = [shortened(label, _LONGEST_TICK) for label in labels]
     crowded = len(short) * (max(map(len, short)) + 1) > _MOST_LETTERS
     ax.set_xticks(range(0, n_topics, step), short, rotation=90 if crowded else 0)
     ax.set_yticks(range(0, n_topics, step), names[::step])

@@ -167,7 +167,8 @@ class Shards:
                 stop = min(start + n_documents, shard.n_documents)
                 exposure = self._exposure(shard, start, stop)
                 names = None if ids is None else ids[start:stop]
-                table = None if metadata is None else metadata.iloc[start:stop]
+                rows = None if metadata is None else metadata.iloc[start:stop]
+                table = None if rows is None else rows.reset_index(drop=True)
                 yield Corpus(shard.rows(start, stop), self.vocabulary, names, exposure, table)
 
     def _exposure(self, shard: Shard, start: int, stop: int) -> NDArray[np.float64] | None:

@@ -22,6 +22,7 @@ from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.likelihood.foreign import of_measured_words
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
@@ -122,7 +123,9 @@ def report(
     labels = getattr(fitted, "topic_names_", None) if labels is None else labels
     names_of_topics = _one_each("labels", labels, len(fitted.components_), "topics")
     checks.whole_number("n_words", n_words)
-    corpus, n_unseen = fitted._aligned(of_layer(documents, layer), "documents", "drop")
+    documents = of_layer(documents, layer)
+    fitted, documents = of_measured_words(fitted, documents, "documents", None, "drop")
+    corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")
     excerpts = texts_of(corpus, texts)

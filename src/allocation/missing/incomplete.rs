@@ -71,11 +71,6 @@ impl Incomplete {
     pub fn n_missing(&self) -> usize {
         self.problem.missing.len()
     }
-
-    /// The network laid out over all cells that tokens may fall in.
-    pub fn problem(&self) -> &Problem {
-        &self.problem
-    }
 }
 
 /// Checks that missing cells lie inside of the tensor, in increasing order, and have no count.

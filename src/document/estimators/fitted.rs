@@ -9,6 +9,8 @@
 //! find the ridge: Dirichlet(a + c) laws whose pseudo-counts c are expected topics of the tokens at
 //! draws of the round before. The prior stays in the mixture, which bounds the weights. The fit is
 //! apart from the draws that are averaged: these are unbiased for any mixture.
+//!
+//! The constants are those with which `benches/truth/coverage.py` made its records.
 
 use rand::RngExt;
 

@@ -7,6 +7,8 @@
 //! the split and merge EM of Ueda, Nakano, Ghahramani and Hinton 2000, "SMEM algorithm for mixture
 //! models", Neural Computation 12). All this comes before the first sweep of a chain: the chain
 //! starts elsewhere, and its distribution is the same.
+//!
+//! The constants of this room are those with which `benches/starts.py` made its records.
 
 mod merge;
 mod wide;

@@ -1,5 +1,8 @@
 //! Gibbs sweeps over the topic of every token, and over the topics given these: what all samplers
 //! share.
+//!
+//! The constants of this room, which change times and no distribution, are those of the record of
+//! `benches/peers.py sweeps`.
 
 mod blocks;
 mod cells;

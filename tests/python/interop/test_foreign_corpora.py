@@ -81,21 +81,13 @@ def test_a_layer_is_taken_wherever_an_anndata_is(cls, tmp_path):
         assert_refused(errors.InvalidArgumentError, "use it by layer='counts'", call, logged)
         with pytest.raises(errors.InvalidTypeError, match="layer is for an AnnData, got Corpus"):
             call(corpus, layer="counts")
-    assert model.score(logged, layer="counts") == same.score(corpus)
-    assert model.perplexity(logged, layer="counts") == same.perplexity(corpus)
-    for found in (
-        model.score_samples(logged, layer="counts"),
-        pb.log_likelihood(model, logged, layer="counts", random_state=model.seed_).values,
-    ):
-        np.testing.assert_array_equal(found, same.score_samples(corpus))
-    found, expected = (
-        pb.compare({"a": model, "b": same}, data, random_state=0, **options).results["a"].values
-        for data, options in ((logged, {"layer": "counts"}), (corpus, {}))
-    )
-    np.testing.assert_array_equal(found, expected)
-    for look in (*looks, partial(topics.by_group, by=["a", "b"])):
-        (found, expected) = (look(model, logged, layer="counts"), look(model, corpus))
-        np.testing.assert_equal(*(getattr(x, "__dict__", x) for x in (found, expected)))
+    by_group = partial(topics.by_group, by=["a", "b"])
+    looks = [partial(look, model) for look in (*looks, by_group)]
+    scores = partial(pb.log_likelihood, model, random_state=0)
+    differences = partial(pb.compare, {"a": model, "b": same}, random_state=0)
+    for call in (model.score, model.perplexity, model.score_samples, scores, differences, *looks):
+        results = call(logged, layer="counts"), call(corpus)
+        np.testing.assert_equal(*(x.to_json() if hasattr(x, "to_json") else x for x in results))
     if cls is pb.LatentDirichletAllocation:
         more = model.partial_fit(logged, layer="counts").components_
         np.testing.assert_array_equal(more, same.partial_fit(corpus).components_)
@@ -119,12 +111,6 @@ def test_anndata_is_read_with_its_names(tmp_path):
         pb.Corpus.from_anndata(backed, "raw")
     with pytest.raises(errors.InvalidArgumentError, match=r"\['raw'\]; its layers are 'counts'"):
         pb.Corpus.from_anndata(backed, ["raw"])
-    logged = cells(logged=np.log1p(COUNTS))
-    # The layer that is refused is no remedy.
-    with pytest.raises(errors.InvalidArgumentError, match="it has no layer of counts"):
-        pb.Corpus.from_anndata(logged, "logged")
-    with pytest.raises(errors.InvalidTypeError, match="must be an AnnData, got ndarray"):
-        pb.Corpus.from_anndata(COUNTS)
 
 
 def test_backed_blocks_come_together(tmp_path):
@@ -253,16 +239,8 @@ def test_tables_of_every_library_hold_texts_tokens_or_single_counts():
     kinds = pd.DataFrame, polars.DataFrame, pyarrow.table
     long = {"document": ["y", "x", "x"], "word": ["c", "a", "c"], "count": [1, 1, 2]}
     for table in text_tables():
-        assert pb.Corpus.from_table(table, "sentence", min_df=2).vocabulary.tolist() == [
-            "balls",
-            "urn",
-        ]
-        with pytest.raises(errors.InvalidArgumentError, match="no column 'txt'; it has 'label'"):
-            pb.Corpus.from_table(table, "txt")
-        with pytest.raises(
-            errors.InvalidTypeError, match="'label' of the table holds numbers, neither"
-        ):
-            pb.Corpus.from_table(table, "label")
+        found = pb.Corpus.from_table(table, "sentence", min_df=2)
+        assert found.vocabulary.tolist() == ["balls", "urn"]
     for kind in kinds:
         found = pb.Corpus(kind(long))
         assert (found.ids.tolist(), found.vocabulary.tolist()) == (["y", "x"], ["a", "c"])
@@ -318,12 +296,6 @@ def test_modalities_of_mudata_are_corpora_of_the_same_cells():
 
 
 def test_missing_documents_and_idle_options_are_refused():
-    with pytest.raises(errors.InvalidArgumentError, match="no document in column 'text' at row 1"):
-        pb.Corpus(pd.DataFrame({"text": ["an urn", None]}))
-    with pytest.raises(errors.InvalidArgumentError, match="min_df: options of texts"):
-        pb.Corpus.from_table(pd.DataFrame({"a": [1, 2]}), min_df=2)
-    with pytest.raises(errors.InvalidArgumentError, match="no count is given"):
-        pb.Corpus(pd.DataFrame({"document": ["x"], "word": ["a"], "count": [None]}))
     named = pd.DataFrame({"text": ["an urn", "a ball"]}, index=["x", "y"])
     assert pb.Corpus(named).ids.tolist() == ["x", "y"]
 

@@ -345,6 +345,32 @@ def test_topica_models_with_covariates_have_the_prior_of_each_value(texts):
             pb.log_likelihood(model, [[1] * 8])
 
 
+def keyatm(values, priors=None):
+    """What pykeyatm 0.1.1 returns, as far as it is read."""
+    topics = pd.DataFrame([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], columns=["tax", "war", "aid"])
+    return {"phi": topics, "priors": priors or {}, "values_iter": values}
+
+
+def test_fits_of_pykeyatm_have_the_prior_of_their_last_iteration():
+    long = [(s, i, k, 10 * i + s + k / 10) for s in (1, 2) for i in (1, 5) for k in (2, 1)]
+    drawn = pd.DataFrame(long, columns=["State", "Iteration", "Topic", "alpha"])
+    base = drawn[drawn["State"] == 1].drop(columns="State")
+    slopes = {"Lambda_iter": [np.zeros((2, 2)), np.array([[0.1, 1.0], [-0.2, 0.5]])]}
+    dynamic = {"alpha_iter": drawn, "R_iter_last": [1, 2, 2]}
+    for fit, covariates, alpha in (
+        (keyatm({}, {"alpha": [0.5, 2.0]}), None, [0.5, 2.0]),
+        (keyatm({"alpha_iter": base}), None, [51.1, 51.2]),
+        (keyatm(slopes), [1.0, 2.0], np.exp([2.1, 0.8])),
+        (keyatm(dynamic), 3, [52.1, 52.2]),
+    ):
+        ours = pb.interop.from_pykeyatm(fit, covariates=covariates)
+        np.testing.assert_allclose(ours.doc_topic_prior_, alpha, rtol=1e-12)
+        np.testing.assert_array_equal(ours.components_, keyatm({})["phi"])
+        assert ours.vocabulary_.tolist() == ["tax", "war", "aid"]
+    each = pb.interop.from_pykeyatm(keyatm(dynamic), covariates=[2, 1])
+    assert each.prior_.tolist() == [[52.1, 52.2], [51.1, 51.2]]
+
+
 def test_topica_models_of_labels_have_the_topics_of_the_labels(texts):
     labels = [["xyz"[number % 3]] for number in range(60)]
     model = of_topica("LabeledLDA", texts, options={"labels": labels})
@@ -363,8 +389,6 @@ def test_other_models_of_topica_are_refused_with_the_reason(texts):
         pb.log_likelihood(module.STM(3), [[1, 2]])
     with pytest.raises(InvalidTypeError, match=r"ProdLDA of topica .* product of experts"):
         pb.log_likelihood(module.ProdLDA(3), [[1, 2]])
-    with pytest.raises(NotFittedError, match="LDA of topica is not fitted yet"):
-        pb.log_likelihood(module.LDA(3), [[1, 2]])
     plain = of_topica("LDA", texts, 3)
     with pytest.raises(InvalidArgumentError, match="labels are for a LabeledLDA"):
         pb.interop.from_topica(plain, labels=["x"])
@@ -406,4 +430,3 @@ def test_pycistopic_without_parameters_asks_for_them():
     assert_refused(InvalidArgumentError, "topic_word_prior", pb.interop.from_pycistopic, model)
     ours = pb.interop.from_pycistopic(model, doc_topic_prior=0.5, topic_word_prior=0.1)
     assert ours.doc_topic_prior_.tolist() == [0.5, 0.5]
-    assert_refused(InvalidTypeError, "pycisTopic", pb.interop.from_pycistopic, SimpleNamespace())

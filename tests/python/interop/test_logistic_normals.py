@@ -4,7 +4,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.interpolate import BSpline
 from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
@@ -76,11 +78,6 @@ def test_what_holds_no_fit_of_stm_is_refused(tmp_path):
     path = tmp_path / "fit.RData"
     path.write_bytes(b"no file of R")
     assert_refused(errors.FileFormatError, r"fit.RData", pb.interop.from_stm, path)
-    with pytest.raises(errors.FileAccessError, match=r"absent\.RData"):
-        pb.interop.from_stm(tmp_path / "absent.RData")
-    assert_refused(errors.InvalidTypeError, "must be a file of R", pb.interop.from_stm, 3)
-    with pytest.raises(errors.InvalidArgumentError, match="holds no fit of stm; it holds survey"):
-        pb.interop.from_stm({"survey": {}})
 
 
 def test_topics_of_a_level_of_the_content_covariate():
@@ -96,6 +93,73 @@ def test_topics_of_a_level_of_the_content_covariate():
     np.testing.assert_allclose(right.components_, np.exp(tables[1]))
     with pytest.raises(errors.InvalidArgumentError, match="must be one of left, right"):
         pb.interop.from_stm(fit)
+
+
+def test_splines_of_stm_get_their_knots_from_the_training_covariates(tmp_path):
+    pytest.importorskip("formulaic")
+    day = np.array([3, 17, 1, 90, 44, 44, 60, 8, 75, 31, 22, 50])
+    frame = pd.DataFrame({"day": day, "party": ["D", "R"] * 6})
+    # model.matrix(~ party + s(day, df = 4)) of R 4.2, the first and the fifth row.
+    splines = [
+        [0.15194188886496801, 0.0035712010579988739, 2.7670506525916023e-05, 0.0],
+        [0.23406376058818937, 0.4936661550956283895, 0.27037223311220882, 0.0018978512039736534],
+    ]
+    basis = BSpline.design_matrix(day.astype(float), [*[1.0] * 4, 37.5, *[90.0] * 4], 3)
+    design = np.column_stack([np.ones(12), frame["party"] == "R", basis.toarray()[:, 1:]])
+    np.testing.assert_allclose(design[[0, 4], 2:], splines, atol=1e-15)
+    names = ["(Intercept)", "partyR", *(f"s(day, df = 4){place}" for place in range(1, 5))]
+    fit = {
+        "mu": {"gamma": np.arange(6.0)[:, np.newaxis] / 4},
+        "sigma": np.ones((1, 1)),
+        "beta": {"logbeta": [np.log([[0.9, 0.1], [0.2, 0.8]])]},
+        "vocab": np.array(["a", "b"]),
+        "settings": {"covariates": {"X": pd.DataFrame(design, columns=names), "yvarlevels": None}},
+    }
+    pb.interop.from_stm(fit, covariates=frame).save(tmp_path / "stm.safetensors")
+    model, counts = pb.load(tmp_path / "stm.safetensors"), np.array([[3, 1], [1, 2], [0, 4]])
+    found = pb.log_likelihood(model, counts, covariates=frame.iloc[[0, 4, 5]])
+    by_rows = pb.log_likelihood(pb.interop.from_stm(fit), counts, covariates=design[[0, 4, 5]])
+    np.testing.assert_allclose(found.values, by_rows.values, rtol=1e-9)
+    party = {"party": ["D", "D", "R"]}
+    for given, message in (
+        (party | {"day": [1, 2, 91]}, "beyond upper and/or lower bounds"),
+        (party, "no column 'day'.* a spline of it"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            pb.log_likelihood(model, counts, covariates=given)
+    with pytest.raises(errors.InvalidArgumentError, match="from_stm the covariates= of its train"):
+        pb.log_likelihood(pb.interop.from_stm(fit), counts, covariates=frame[:3])
+    with pytest.raises(errors.InvalidArgumentError, match="of its training documents, in their"):
+        pb.interop.from_stm(fit, covariates=frame[::-1])
+
+
+class StructuralTopicModel:
+    """What a fitted model of structural-topic-model 1.0 holds."""
+
+    content_levels_ = aspect_components_ = gamma_ = None
+    components_ = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
+    mu_, sigma_ = np.array([0.3]), np.array([[0.5]])
+
+
+def test_models_of_pythons_structural_topic_model(monkeypatch):
+    monkeypatch.setattr(StructuralTopicModel, "__module__", "stm.stm")
+    theirs, counts = StructuralTopicModel(), np.array([[4, 0, 2]])
+    (found,) = pb.log_likelihood(theirs, counts).values
+    assert found == pytest.approx(
+        by_quadrature(theirs.components_, [0.3], [[0.5]], counts[0]), abs=1e-7
+    )
+    theirs.gamma_ = np.array([[0.3], [-1.0]])
+    (found,) = pb.log_likelihood(theirs, counts, covariates=[[1.0, 2.0]]).values
+    assert found == pytest.approx(
+        by_quadrature(theirs.components_, [-1.7], [[0.5]], counts[0]), abs=1e-7
+    )
+    theirs.content_levels_ = np.array([1, 2])
+    theirs.aspect_components_ = np.stack([theirs.components_, theirs.components_[::-1]])
+    model = pb.interop.from_stm(theirs, level=2, vocabulary=["a", "b", "c"])
+    np.testing.assert_allclose(model.components_, theirs.components_[::-1])
+    assert model.vocabulary_.tolist() == ["a", "b", "c"]
+    with pytest.raises(errors.InvalidArgumentError, match="must be one of 1, 2"):
+        pb.log_likelihood(theirs, counts)
 
 
 def test_correlated_and_dynamic_topics_of_tomotopy():

@@ -88,15 +88,6 @@ def test_names_of_a_union_are_short():
         pb.LatentDirichletAllocation(2).get_feature_names_out()
 
 
-def test_vocabularies_that_do_not_fit_are_refused(pipeline):
-    with pytest.raises(errors.InvalidArgumentError, match="vocabulary has 2 words, but the model"):
-        pipeline[-1].topic_table(3, vocabulary=["a", "b"])
-    with pytest.raises(errors.InvalidTypeError, match="vocabulary must be a sequence of str"):
-        pipeline[-1].topic_table(3, vocabulary=3)
-    with pytest.raises(errors.InvalidArgumentError, match="vocabulary has 2 words, but the model"):
-        pb.plotting.plot_topics(pipeline, vocabulary=["a", "b"])
-
-
 def test_plots_take_models_of_other_packages():
     theirs = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=0))
     theirs.fit(TEXTS)

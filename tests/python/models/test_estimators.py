@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import polyabayes as pb
 from helpers.interruption import interrupted_at_work
 from polyabayes import exceptions as errors
-from polyabayes.models import fitting, lda as lda_module
+from polyabayes.models import em, fitting
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 PFA_PRIORS = ["gap", "gamma", "beta-gamma", "beta-gamma-gamma"]
@@ -152,7 +152,7 @@ def fit(make, **options):
     [
         (LDA(100, max_iter=10**6, random_state=0), fitting, "sweeps"),
         (PFA(100, max_iter=10**6, random_state=0), fitting, "sweeps"),
-        (by_em(200, max_iter=10**6, tol=0.0, random_state=0), lda_module, "iterations"),
+        (by_em(200, max_iter=10**6, tol=0.0, random_state=0), em, "iterations"),
     ],
 )
 def test_interrupted_training_leaves_a_usable_model(model, place, unit, seconds, monkeypatch):

@@ -15,14 +15,14 @@ import pytest
 
 import polyabayes as pb
 from polyabayes.exceptions import Interrupted
-from polyabayes.models import fitting, lda, pfa, topic_model
+from polyabayes.models import em, fitting, pfa, topic_model
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 # Estimators, and a function that each calls before its first sweep or iteration.
 FIRST_CALLS = [
     (LDA(3, max_iter=5, random_state=0), fitting, "progress_bar"),
     (LDA(3, max_iter=5, random_state=0), topic_model, "as_corpus"),
-    (LDA(3, max_iter=5, random_state=0, fit_method="em"), lda, "progress_bar"),
+    (LDA(3, max_iter=5, random_state=0, fit_method="em"), em, "progress_bar"),
     (PFA(3, max_iter=5, random_state=0), fitting, "progress_bar"),
     (PFA(3, max_iter=5, random_state=0, prior="nmf"), pfa, "progress_bar"),
 ]

@@ -1,6 +1,7 @@
 """The spread of topic weights against closed forms and full enumeration."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from sklearn import config_context
 
 import polyabayes as pb
 from helpers.small_models import known_lda, known_pfa
-from polyabayes import exceptions as errors
+from polyabayes import _core, exceptions as errors
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.0, 0.25, 0.25, 0.5], [0.2, 0.2, 0.5, 0.1]])
@@ -78,6 +79,19 @@ def test_moments_and_errors_agree_with_the_enumerated_posterior(cls, topics, s):
         assert (np.abs(values.mean(axis=0) - right) < 4 * std_errors).all()
     z = (mean - expected[0]) / np.concatenate([one.std_errors for one in found])
     assert (np.abs(z).max() < 9) & (0.91 < (np.abs(z) < 2.262).mean() < 0.99)
+
+
+def test_sweeps_among_likely_topics_have_the_weights_of_long_runs():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(400, 0.05), 60)
+    model = known_lda(np.full(60, 0.1), topics, random_state=0)
+    corpus = pb.Corpus(rng.multinomial(100, rng.dirichlet(np.full(60, 0.1), 40) @ topics))
+    core = model._core_model(), corpus._core_documents()
+    run = partial(_core.transform, *core, spread=True, n_jobs=1)
+    found = np.array([run(n_sweeps=128, seed=seed) for seed in range(40)])
+    gaps = found[:, :, 0] - run(n_sweeps=16_000, seed=100)[:, 0]
+    assert np.sqrt((gaps.mean(axis=0) ** 2).mean()) < 0.0006
+    assert 0.9 < np.sqrt((gaps**2).mean() / (found[:, :, 2] ** 2).mean()) < 1.1
 
 
 @pytest.mark.parametrize("cls", [LDA, PFA])

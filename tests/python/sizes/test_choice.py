@@ -291,6 +291,13 @@ def test_sizes_far_apart_are_told_as_what_the_data_cannot_tell(choice, equally_g
 def test_the_picture_shows_every_size(choice):
     figure = pb.plotting.plot_choice(choice)
     assert len(figure.axes) == 2
+    depth = max(row["behind_upper"] for row in choice.rows[1:] if not row["dropped"])
+    for end in (2 * depth, 9 * depth):
+        far = {"dropped": True, "behind": 0.8 * end, "behind_lower": 0.6 * end, "behind_upper": end}
+        rows = [choice.rows[0] | far, *choice.rows[1:]]
+        ax = pb.plotting.plot_choice(replace(choice, rows=rows)).axes[0]
+        is_hidden = "below the axis" in ax.get_legend_handles_labels()[1]
+        assert (ax.get_ylim()[0] > -end) == is_hidden == (end > 3 * depth)
     assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == ["1", "3", "9"]
     for row, drawn in zip(choice.rows, figure.axes[0].containers, strict=False):
         ends = drawn.lines[2][0].get_segments()[0][:, 1]
@@ -300,5 +307,3 @@ def test_the_picture_shows_every_size(choice):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figure.canvas.draw()
-    with pytest.raises(errors.InvalidTypeError, match="must be a SizeChoice"):
-        pb.plotting.plot_choice(3)

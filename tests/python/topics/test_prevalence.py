@@ -215,5 +215,3 @@ def test_bad_input_is_refused(model, corpus):
             pb.topics.prevalence(found, **given)
     with pytest.raises(InvalidArgumentError, match="as many"):
         pb.topics.contrast(model, {"party": ["D", "R"], "day": 1.0}, {"party": "D", "day": 1.0})
-    with pytest.raises(InvalidTypeError, match="topic model"):
-        pb.topics.prevalence(3, at={"day": 1.0})

@@ -112,8 +112,6 @@ def test_plain_arrays_of_topics_are_matched_by_cosine(lda):
     cosine = 5 / np.sqrt(10 * 5)
     np.testing.assert_allclose(pb.topics.match_topics(one, other).similarities, cosine)
     np.testing.assert_allclose(pb.topics.stability([one, other, one]), (1 + cosine) / 2)
-    with pytest.raises(errors.InvalidArgumentError, match="first holds -1"):
-        pb.topics.match_topics([[-1.0, 2.0]], other)
 
 
 def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):

@@ -14,12 +14,12 @@ from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
 from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
+from polyabayes.data.conversion.numbers import label_order
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.tables import (
     NamedColumns,
     Roles,
     Table,
-    label_order,
     refuse_other_kinds,
     roles_of,
 )
@@ -55,9 +55,8 @@ def _of_lists(documents: Any) -> Source | None:
         found = _of_lists(documents.tolist())
         return found and found._replace(ids=row_names(documents))
     if getattr(checks.index_of(documents), "nlevels", 1) == 2 and documents.ndim == 1:
-        raise InvalidTypeError(
-            "counts of pairs are a Series here: make them a table by series.unstack(fill_value=0)"
-        )
+        told = "make them a table by series.unstack(fill_value=0)"
+        raise InvalidTypeError(f"counts of pairs are a Series here: {told}")
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
     if any(document is None or isinstance(document, (str, bytes)) for document in documents):
@@ -103,10 +102,8 @@ def source_of_table(
     if not table.n_rows:
         raise InvalidArgumentError(f"{table.title} holds no documents")
     if options and roles.layout != "texts":
-        raise InvalidArgumentError(
-            f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
-            f"name it by {table.options('text')}"
-        )
+        told = f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
+        raise InvalidArgumentError(f"{told}name it by {table.options('text')}")
     if roles.layout == "texts":
         return _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
     if roles.layout == "long":
@@ -175,10 +172,8 @@ def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
     places = places_of(np.flatnonzero(is_empty), place)
     number = counted(int(is_empty.sum()), "document")
     if on_empty == "raise" or is_empty.all():
-        raise InvalidArgumentError(
-            f"{number} without words, at {places}: drop them by "
-            f"{argument('on_empty', 'drop')}, or keep them by {argument('on_empty', 'keep')}"
-        )
+        told = f"{number} without words, at {places}: drop them by {argument('on_empty', 'drop')}, "
+        raise InvalidArgumentError(f"{told}or keep them by {argument('on_empty', 'keep')}")
     warn(f"{number} without words dropped, at {places}", DataWarning)
     return found.rows(~is_empty)
 
@@ -233,10 +228,9 @@ def _of_documents(
         sizes = by_row[first]
         if (by_row != sizes[rows]).any():
             row = int(np.argmax(by_row != sizes[rows]))
-            raise InvalidArgumentError(
-                f"{table.place(row)}: the rows of document {table.values(roles.columns[0])[row]!r} "
-                "have different exposures; give all rows of a document the same"
-            )
+            told = f"{table.place(row)}: "
+            told += f"the rows of document {table.values(roles.columns[0])[row]!r} have different "
+            raise InvalidArgumentError(f"{told}exposures; give all rows of a document the same")
     kept: list[str] = []
     left: list[str] = []
     firsts = first[rows].tolist()
@@ -245,9 +239,6 @@ def _of_documents(
         is_same = all(value == values[other] for value, other in zip(values, firsts, strict=True))
         (kept if is_same else left).append(name)
     if left:
-        warn(
-            f"left out: {', '.join(map(repr, left))} of {table.title}, which differ between rows "
-            "of the same document",
-            DataWarning,
-        )
+        told = f"left out: {', '.join(map(repr, left))} of {table.title}, "
+        warn(f"{told}which differ between rows of the same document", DataWarning)
     return sizes, table.data_frame(kept).iloc[first] if kept else None

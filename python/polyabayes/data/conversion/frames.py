@@ -14,7 +14,7 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.tables import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
-from polyabayes.exceptions import InvalidTypeError
+from polyabayes.exceptions import InvalidCountsError, InvalidTypeError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,9 +48,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
         # The Arrow table of a dataset ignores its selections, shuffles and splits; its rows do not.
         found = table.with_format("arrow")[:] if kind else pyarrow.table(table)
     except pyarrow.ArrowInvalid as error:
-        raise InvalidTypeError(
-            f"a {type(table).__name__} is not a table: give a list, or make it a column of one"
-        ) from error
+        told = "give a list, or make it a column of one"
+        raise InvalidTypeError(f"a {type(table).__name__} is not a table: {told}") from error
     if not any(map(pyarrow.types.is_nested, found.schema.types)):
         return found.to_pandas()  # type: ignore[no-any-return]
     # pandas cannot hold some list types of Arrow, such as polars' lists of string views.
@@ -78,13 +77,9 @@ class FrameTable(Table):
     """A pandas DataFrame as a table; its index, unless default, names the rows."""
 
     def __init__(
-        self,
-        frame: pd.DataFrame,
-        title: str = "the table",
-        taker: str = "",
-        as_frame: str = "table",
+        self, frame: pd.DataFrame, title: str = "the table", taker: str = "", code: str = "table"
     ) -> None:
-        self.frame, self.title, self.taker, self.as_frame = frame, title, taker, as_frame
+        self.frame, self.title, self.taker, self.code = frame, title, taker, code
         self.names = checked_words([str(name) for name in frame.columns]).tolist()
         self.has_headers = not hasattr(frame.columns, "step")
         self.n_rows = len(frame)
@@ -108,7 +103,12 @@ class FrameTable(Table):
         places = [self._column[name] for name in names]
         is_all = len(places) == len(self.names)
         chosen = self.frame if is_all else self.frame.iloc[:, places]
-        return checked_counts(values_of_frame(chosen, self.title), self.title)
+        try:
+            return checked_counts(values_of_frame(chosen, self.title), self.title)
+        except (InvalidCountsError, InvalidTypeError) as error:
+            held = ((name, value) for name in names for value in self.values(name))
+            told = (self.remedy(name, None if x is None else str(x)) for name, x in held)
+            raise type(error)(f"{error.args[0]}{next(filter(None, told), '')}") from error
 
     def numbers(self, name: str) -> Any:
         """A column of numbers."""

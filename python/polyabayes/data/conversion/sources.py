@@ -61,10 +61,8 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
     for number, document in enumerate(checked_lists(documents)):
         for token in checked_tokens(number, document):
             if fixed is not None and token not in column_of:
-                raise InvalidArgumentError(
-                    f"document {number} holds {token!r}, which is not in the vocabulary; omit the "
-                    "vocabulary, or drop other words first"
-                )
+                told = f"document {number} holds {token!r}, which is not in the vocabulary; "
+                raise InvalidArgumentError(f"{told}omit the vocabulary, or drop other words first")
             rows.append(number)
             columns.append(column_of.setdefault(token, len(column_of)))
     shape = number + 1, len(column_of) or (fixed is None)
@@ -86,16 +84,14 @@ def checked_lists(documents: Any) -> Iterable[Any]:
 def checked_tokens(number: int, document: Any) -> list[str]:
     """The tokens of a document."""
     if isinstance(document, (str, bytes)):
-        raise InvalidTypeError(
-            f"document {number} is a text, but earlier documents are lists of tokens: give one kind"
-        )
+        told = f"document {number} is a text, but earlier documents are lists of tokens: "
+        raise InvalidTypeError(f"{told}give one kind")
     tokens = list(_iterated(document, f"document {number}", "tokens"))
     for token in tokens:
         if not isinstance(token, str):
-            raise InvalidTypeError(
-                f"document {number} holds the token {token!r:.60}, not a str; counts of words by "
-                "number, as those of stm and gensim, go to polyabayes.Corpus(documents)"
-            )
+            told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
+            told += "by number, as those of stm and gensim, go to polyabayes.Corpus(documents)"
+            raise InvalidTypeError(told)
     return tokens
 
 
@@ -113,9 +109,8 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
             except (TypeError, ValueError):
                 is_id = False
             if not is_id:
-                raise InvalidTypeError(
-                    f"document {number} holds {pair!r}, which is not an (id, count) pair"
-                ) from None
+                told = "which is not an (id, count) pair"
+                raise InvalidTypeError(f"document {number} holds {pair!r}, {told}") from None
             rows.append(number)
             columns.append(int(column))
             values.append(count)
@@ -125,10 +120,9 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
         return Source(counts, has_open_width=True)
     largest = max(map(int, dictionary.keys()), default=-1)
     if n_words > 1 + largest:
-        raise InvalidArgumentError(
-            f"the documents hold the id {n_words - 1}, but the largest id of the dictionary is "
-            f"{largest}: give the dictionary that the documents were made with"
-        )
+        told = f"the documents hold the id {n_words - 1}, but the largest id of the dictionary "
+        told += f"is {largest}: give the dictionary that the documents were made with"
+        raise InvalidArgumentError(told)
     counts = _matrix(rows, columns, values, (number + 1, 1 + largest))
     return Source(counts, words_by_id(dictionary, 1 + largest))
 
@@ -193,18 +187,17 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     """
     if layer is not None and (not isinstance(layer, str) or layer not in data.layers):
         known = ", ".join(repr(name) for name in data.layers) or "none"
-        raise InvalidArgumentError(
-            f"the AnnData has no layer {layer!r:.100}; its layers are {known}"
-        )
+        told = f"its layers are {known}"
+        raise InvalidArgumentError(f"the AnnData has no layer {layer!r:.100}; {told}")
     name = "X" if layer is None else f"layers[{layer!r}]"
     stored = data.X if layer is None else data.layers[layer]
     if stored is None:
-        raise InvalidArgumentError("the AnnData has no X: name a layer by layer=")
+        code = f"polyabayes.Corpus.from_anndata(adata, layer={next(iter(data.layers), None)!r})"
+        raise InvalidArgumentError(f"the AnnData has no X: name a layer, as in {code}")
     if not data.var_names.is_unique:
         twice = data.var_names[data.var_names.duplicated()][0]
-        raise InvalidArgumentError(
-            f"the AnnData has two variables {twice!r}: rename them by adata.var_names_make_unique()"
-        )
+        told = "rename them by adata.var_names_make_unique()"
+        raise InvalidArgumentError(f"the AnnData has two variables {twice!r}: {told}")
     blocks = [
         _counts_of_cells(block, name, data, start) for start, block in _blocks(stored, len(data))
     ]
@@ -239,7 +232,8 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
             where += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
         if others:
             where = f"another layer ({', '.join(others)}) may hold counts: use it by "
-            where += argument("layer", others[0].strip("'"))
+            where += argument("layer", others[0].strip("'")) + ", as in polyabayes.Corpus."
+            where += f"from_anndata(adata, layer={others[0]})"
         raise InvalidArgumentError(
             f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
             f"{data.obs_names[start + row]!r}, variable {data.var_names[column]!r}, so it was "

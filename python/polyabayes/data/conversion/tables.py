@@ -10,15 +10,23 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import isnan
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.numbers import (
+    is_dash,
+    is_like_a_number,
+    number_of,
+    options_of_numbers,
+    read_number,
+)
 from polyabayes.data.counts import CountMatrix
+from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -27,24 +35,21 @@ if TYPE_CHECKING:
 # Kinds: numbers, labels, texts of several words, lists of tokens, and others such as times.
 Kind = Literal["number", "name", "text", "tokens", "other"]
 
-# Headers with a role, in any case; the first in this order is taken.
-DOCUMENT_NAMES = ("document", "doc_id", "document_id", "doc", "id")
-_WORD_NAMES = ("word", "term", "token", "feature", "gene", "mutationtype")
-COUNT_NAMES = ("count", "counts", "freq", "frequency", "n", "value")
-_TEXT_NAMES = ("text", "tokens")
-# Names of rows as R and pandas write them, in the first column.
-_ROW_NAMES = ("", "unnamed: 0")
 _ROWS_LOOKED_AT = 100
 # Begins the third header of a survey export of Qualtrics.
 _SECOND = '{"ImportId"'
+_NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
+_PLAIN = ("number", "name", "text")
 # Ratio to all other counts above which the first column looks like numbers of documents.
 _FAR_LARGER = 10
+# Largest number of levels of a column of whole numbers that is taken as an axis without asking.
+_FEW_LEVELS = 2
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
-# Headers of names, which count no word; dates; and what is meant as a number.
+# Headers of names, which count no word; those of a first column of positive numbers; and dates.
 _OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?")
+_OF_ROWS = re.compile(rf"(?i:({'|'.join(NAMES['rows'])})([_ .-]?(no|nr|num|number|code)[.]?)?)")
 _DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*")
-_LIKE_A_NUMBER = re.compile(r"\s*[+-]?\d[\d.,' ]*%?\s*")
 # Leading zeros occur only in names.
 _PADDED = re.compile(r"[+-]?0[0-9]")
 
@@ -106,7 +111,9 @@ class Table(ABC):
     `row_names` are names of rows outside the columns, such as the index of a data frame.
     `has_headers` says whether columns have names, not just numbers. Error messages call the table
     by its title. `taker` is the function that takes the options of tables, if it is not the one
-    that the user called. `as_frame` is the code of a data frame with its content.
+    that the user called; `code` is that of a data frame with its content, and `maker` takes one,
+    with the options `given`.
+    With `is_turned`, its rows are words. `sep` divides the fields of a file.
     """
 
     names: list[str]
@@ -115,14 +122,66 @@ class Table(ABC):
     has_headers: bool = True
     title: str = "the table"
     taker: str = ""
-    as_frame: str = "table"
+    code: str = "table"
+    maker: str = "Corpus.from_table"
+    sep: str = ""
+    is_turned: bool = False
+    given: Mapping[str, Any] = {}
 
     def options(self, *names: str, **values: Any) -> str:
-        """Options of tables in a message, some with values; those that are None are left out."""
-        given = [argument(name) for name in names]
-        given += [argument(*named) for named in values.items() if named[1] is not None]
-        told = ", ".join(given)
-        return told + (f" of {self.taker}" if self.taker else "")
+        """Options of tables in a message, some with values; those that are None are left out.
+
+        If the options of numbers are needed, too, a call with all of them.
+        """
+        if values and self.written:
+            return self.call(**values)
+        given = [*((name, None) for name in names), *values.items()]
+        told = [argument(*pair) for pair in given if pair[1] is not None or pair[0] in names]
+        return ", ".join(told) + (f" of {self.taker}" if self.taker else "")
+
+    @property
+    def as_frame(self) -> str:
+        """Code of a data frame with the content of the table, its numbers read as such."""
+        told = "".join(f", {name}={value!r}" for name, value in self.written.items())
+        index = ("index=False", "") if self.row_names is None else ("", ", index_col=0")
+        text = f"io.StringIO({self.code}.to_csv({index[0]})){index[1]}"
+        return f"pandas.read_csv({text}{told})" if told else self.code
+
+    @cached_property
+    def written(self) -> dict[str, str]:
+        """Options of pandas that read the numbers of the table as they are written."""
+        texts: set[str] = set()
+        for name in self.names:
+            held: Any = set(self.values(name)) - {None} if self.kind(name) in _PLAIN else {0}
+            if all(isinstance(x, str) and (is_dash(x) or is_like_a_number(x)) for x in held):
+                texts |= held
+        return options_of_numbers(texts, self.sep)
+
+    def call(self, change: str = "", **options: Any) -> str:
+        """Code that reads the table, changed, with the options that the caller gave, and others."""
+        told = {name: x for name, x in {**self.given, **options}.items() if x not in _NOT_GIVEN}
+        code = self.as_frame + change
+        if self.is_turned:
+            others = f".drop(columns={list(told['metadata'])})" if "metadata" in told else ""
+            return f"polyabayes.Corpus({code}{others}.set_index({told.get('ids')!r}).T)"
+        named = [f"{name}={value!r}" for name, value in told.items()]
+        return f"polyabayes.{self.maker}({', '.join([code, *named])})"
+
+    def remedy(self, name: str, text: str | None) -> str:
+        """What reads a table with this text in the place of a count, to end a message."""
+        number = read_number((text or "-").removesuffix("%"), self.written)
+        rows, told = f"`{name}` >= 0", ""
+        if text in NAMES["missing"] or (number is not None and number != number):
+            filled = {name: 0} if "axes" in self.given else 0
+            told = f"where nothing was counted, {self.call(f'.fillna({filled})')}"
+        elif number is not None and number < 0:
+            told = f"without such rows, {self.call(f'.query({rows!r})')}"
+        elif number is not None and (number % 1 or str(text).endswith("%")):
+            told = "weights and shares have no likelihood: bring the counts, or name a property"
+            told += f" by {argument('metadata', [name])}"
+        elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
+            told = f"of numbers that are written so, {self.call()}"
+        return f"; {told}" * bool(told)
 
     @abstractmethod
     def kind(self, name: str) -> Kind:
@@ -162,6 +221,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
 
     Any other column must be a number, which counts a word; else the table is refused.
     """
+    table.given = {field.name: getattr(named, field.name) for field in fields(NamedColumns)}
     for field in fields(NamedColumns)[:-1]:
         given = getattr(named, field.name)
         for name in given if field.name == "metadata" else [given]:
@@ -176,8 +236,8 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     if named.layout == "wide":
         return _wide_roles(table, named, names, named.ids)
     others = [name for name in names if name != named.text]
-    ids = named.ids or headed(others, DOCUMENT_NAMES)
-    if names[:1] and names[0].lower() in _ROW_NAMES and names[0] != named.ids:
+    ids = named.ids or headed(others, NAMES["document"])
+    if names[:1] and names[0].lower() in NAMES["row"] and names[0] != named.ids:
         # R's and pandas' own names of rows, unless there are names of documents.
         is_alone = ids is None and named.document is None
         ids, names = (names[0], names) if is_alone else (ids, names[1:])
@@ -203,11 +263,9 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         # Names of several kinds may be numbers.
         labels = [name for name in words if name in labels or _OF_NAMES.fullmatch(name)]
     if labels or not words:
-        raise InvalidArgumentError(
-            f"{table.title} has the columns {some(table.names, 8)}; "
-            f"{repr(labels[0]) if labels else 'none'} holds no counts. "
-            f"{_remedy(table, names, labels or names, ids)}"
-        )
+        told = f"{table.title} has the columns {some(table.names, 8)}; "
+        told += f"{repr(labels[0]) if labels else 'none'} holds no counts. "
+        raise InvalidArgumentError(f"{told}{_remedy(table, names, labels or names, ids)}")
     if table.row_names is None and not is_wide and table.n_rows > 1:
         others = [name for name in names if name not in named.metadata]
         _warn_of_names(table, words if ids is None else [], [] if named.ids else others)
@@ -216,61 +274,92 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
 
 def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -> str:
     """Options that read a table, by how it looks: they are for the caller, and never taken."""
-    names = [name for name in names if name.lower() not in _ROW_NAMES] or names
+    names = [name for name in names if name.lower() not in NAMES["row"]] or names
     if not table.n_rows or names in ([], [ids]):
         return "Give a table with rows and columns"
     kinds = {name: table.kind(name) for name in names}
-    labels = [name for name in names if name in labels or kinds[name] != "number"]
+    labels = [name for name in names if name in labels or _are_labels(table, name)]
     numbers = [name for name in names if name not in labels and name != ids]
     whole = [name for name in numbers if _holds_whole_numbers(table, name)]
     frame = f"{table.as_frame}.set_index({labels})"
-    is_file = table.as_frame != "table"
-    if "read_csv" in table.as_frame and any(number_of(name) is not None for name in names):
-        columns = table.options(columns=columns_of(len(names), len(labels)))
-        return f"If its first line is no header, use {columns}"
-    if numbers and not whole:
+    is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
+    if is_file and any(number_of(name) is not None for name in names):
+        told = table.options(columns=columns_of(len(names), len(labels)))
+        turned = f" (and {table.options(transpose=True)} if its rows are words)"
+        return f"If its first line is no header, use {told}{turned * (len(labels) == 1)}"
+    if of_words := [name for name in names if _words_of(table, name)]:
+        index = "" if ids is None else f", {table.as_frame}[{ids!r}]"
+        code = f"pandas.DataFrame([*{table.as_frame}[{of_words[0]!r}]]{index}).fillna(0)"
+        return f"With a count by word in each row, use polyabayes.Corpus({code})"
+    if numbers and max((x for name in numbers for x in _numbers(table, name)), default=2) < 1:
         call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, "
         return f"Topics or signatures, with words in rows, are read by {call}topic_word={frame}.T)"
-    word, count = headed(names, _WORD_NAMES), headed(names, COUNT_NAMES)
-    if labels == [word] == names[:1]:
-        call = table.options(transpose=True) if is_file else f"polyabayes.Corpus({frame}.T)"
-        return f"If its rows are words, use {call}"
+    word, count = headed(names, NAMES["word"]), headed(names, NAMES["count"])
+    others = [name for name in names if name in labels or name.lower() in NAMES["no counts"]]
+    others = [name for name in others if name != ids]
+    is_word = "".join(filter(str.isalnum, names[0].lower())) in NAMES["words in rows"]
+    if is_word and names[0] in labels and whole and None in (word, count):
+        own = None if word == names[0] else names[0]
+        turned = table.options(ids=own, metadata=others[1:] or None, transpose=True)
+        if not is_file or table.written or not table.are_distinct(names[:1]):
+            left_out = [name for name in others if name not in labels]
+            code = f".drop(columns={left_out})" * bool(left_out)
+            turned = f"polyabayes.Corpus({table.as_frame}{code}.set_index({labels}).T)"
+        return f"If its rows are words, use {turned}"
     found: list[str] = []
-    document = next((name for name in (names[0], *labels) if name not in (word, count)), names[0])
+    left = {word, count, *others} - {*labels}
+    document = next((name for name in (names[0], *labels) if name not in left), names[0])
     if len(names) > 1 and (word in labels or not table.are_distinct([document])):
-        others = [name for name in names if name not in (document, count)]
-        others = [x for x in others if not _DATE.fullmatch(str(table.values(x)[0]))] or others
-        term = word or next((name for name in others if kinds[name] != "number"), others[0])
-        after = [x for x in names[names.index(term) + 1 :] if kinds[x] == "number"]
-        count = count or next((name for name in after[:1] if name in whole), None)
-        named = table.options(document=document, word=term, count=count)
-        found.append(f"with a row for each word of a document, use {named}")
+        terms = [name for name in names if name not in (document, count)]
+        terms = [x for x in terms if not _is_dated(table, x)] or terms
+        term = word or next((name for name in terms if kinds[name] != "number"), terms[0])
+        after = [x for x in names[names.index(term) + 1 :] if x in numbers]
+        named = count or next((name for name in after[:1] if name in whole), None)
+        told = table.options(document=document, word=term, count=named)
+        found.append(f"with a row for each word of a document, use {told}")
     texts = [name for name in labels if kinds[name] in ("text", "tokens")]
+    if len(whole) > 1:  # Names of two words are no texts.
+        texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
     rows = [name for name in labels if table.are_distinct([name]) and ids is None]
     own = next((name for name in rows if name not in texts), rows[0] if rows else None)
     are_texts = not numbers and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
-        text = max(texts or labels, key=lambda x: len("".join(map(str, table.values(x)[-2:]))))
+        kept = [x for x in texts or labels if not (_OF_NAMES.fullmatch(x) or _is_dated(table, x))]
+        text = max(kept or labels, key=lambda x: len("".join(map(str, table.values(x)[-2:]))))
         refuse_other_kinds(table, text)
-        named = table.options(text=text, ids=None if own in texts or own == text else own)
-        found.append(f"with a text in each row, use {named}")
-    if len(whole) > 1 or not found:
-        properties = [name for name in names if name not in (ids, own, *whole)] or None
-        named = table.options(ids=own, metadata=properties)
-        turned = table.options(transpose=True) if is_file else f"of its {frame}.T"
+        told = table.options(text=text, ids=None if own in texts or own == text else own)
+        found.append(f"with a text in each row, use {told}")
+    if (len(whole) > 1 and not (found and count)) or not found:
+        if not rows and labels == names[:1]:
+            own = labels[0]
+        told = table.options(ids=own, metadata=[x for x in others if x != own] or None)
+        turned = f"and {table.options(transpose=True)}"
+        if not is_file or table.written or (own is None and ids is None):
+            turned = f"or polyabayes.Corpus({frame}.T)"
         if own is None and ids is None:
-            named, turned = f"polyabayes.Corpus({frame})", f"of its {frame}.T"
-        found.append(f"with counts in each row, use {named} (and {turned} if its rows are words)")
+            told = f"polyabayes.Corpus({frame})"
+        found.append(f"with counts in each row, use {told} ({turned} if its rows are words)")
     told = "; ".join(found)
     return told[:1].upper() + told[1:]
+
+
+def _is_dated(table: Table, name: str) -> bool:
+    return bool(_DATE.fullmatch(str(table.values(name)[0])))
 
 
 def _are_labels(table: Table, name: str) -> bool:
     """Whether no value of a column is a number; one that should be is found when it is read."""
     if table.kind(name) not in ("name", "text", "tokens"):
-        return False
+        return bool(_words_of(table, name))
     texts = (value for value in table.values(name) if isinstance(value, str))
-    return not any(number_of(x) is not None or _LIKE_A_NUMBER.fullmatch(x) for x in texts)
+    return not any(map(is_like_a_number, texts))
+
+
+def _words_of(table: Table, name: str) -> Any:
+    """The counts by word of the first row of a column; None in another column."""
+    first = next(iter(table.values(name)), None)
+    are_counts = isinstance(first, dict) and all(isinstance(x, int) for x in first.values())
+    return first if are_counts else None
 
 
 def headed(names: Sequence[str], headers: Collection[str]) -> str | None:
@@ -288,161 +377,148 @@ def columns_of(n_columns: int, n_labels: int) -> list[str]:
 
 def named_rows(names: Sequence[str]) -> str | None:
     """The first column, if its header is that of names of documents, words or rows, or of texts."""
-    return headed(names[:1], (*DOCUMENT_NAMES, *_WORD_NAMES, *_ROW_NAMES, *_TEXT_NAMES))
+    return headed(names[:1], (*NAMES["document"], *NAMES["word"], *NAMES["row"], *NAMES["text"]))
 
 
 def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[str]:
     """Columns of documents, words and, if any, counts; empty if the table is not long."""
-    document = named.document or headed(names, DOCUMENT_NAMES)
-    word = named.word or headed(names, _WORD_NAMES)
-    count = named.count or headed(names, COUNT_NAMES)
+    document = named.document or headed(names, NAMES["document"])
+    word = named.word or headed(names, NAMES["word"])
+    count = named.count or headed(names, NAMES["count"])
     found = [name for name in (document, word, count) if name is not None]
     if None not in (named.document, named.word) or (named.count and None not in (document, word)):
         return found
     if (named.document, named.word, named.count) != (None, None, None):
-        raise InvalidArgumentError(
-            f"{table.title} has the columns {some(names, 8)}; a long table has columns of "
-            f"documents and of words: name them by {table.options('document', 'word')}"
-        )
+        told = f"{table.title} has the columns {some(names, 8)}; a long table has columns "
+        told += f"of documents and of words: name them by {table.options('document', 'word')}"
+        raise InvalidArgumentError(told)
     # A wide table may have words with these names; it has further columns of counts.
     if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
         return []
     if count is None:
-        raise InvalidArgumentError(
-            f"{table.title} has the columns {some(names, 8)}, and no counts: if each row is one "
-            f"token, say so by {table.options(document=document, word=word)}; else name the counts "
-            f"by {table.options('count')}"
-        )
+        told = f"{table.title} has the columns {some(names, 8)}, and no counts: if each row "
+        told += f"is one token, say so by {table.options(document=document, word=word)}; "
+        raise InvalidArgumentError(f"{told}else name the counts by {table.options('count')}")
     return found
 
 
 def _text_column(table: Table, names: list[str]) -> str | None:
     """The column of texts or of lists of tokens; None in a table of counts."""
-    headers = [name for name in names if name.lower() in _TEXT_NAMES]
+    headers = [name for name in names if name.lower() in NAMES["text"]]
     found = [name for name in headers if table.kind(name) != "number"]
     if len(found) > 1:
-        raise InvalidArgumentError(
-            f"{table.title} has the columns {some(found, 8)}: name the texts by "
-            f"{table.options(text=found[0])}"
-        )
+        told = f"name the texts by {table.options(text=found[0])}"
+        raise InvalidArgumentError(f"{table.title} has the columns {some(found, 8)}: {told}")
     return found[0] if found else None
 
 
 def _warn_of_names(table: Table, words: list[str], names: list[str]) -> None:
     """Warn of columns of a wide table that look like names, though they are read as counts.
 
-    The first of the words has different values, far larger than all others; or the names are those
-    of triplets (document, word, count): pairs that differ, each part in several rows.
+    The first of the words has different values, far larger than all others, or positive ones and a
+    header of names; or the names are those of triplets (document, word, count): pairs that differ,
+    each part in several rows.
     """
-    if len(words) > 1 and table.are_distinct(words[:1]):
+    told = "its header is that of names" if words and _OF_ROWS.fullmatch(words[0]) else ""
+    if len(words) > 1 and (told or table.are_distinct(words[:1])):
         counts = table.counts(words)
-        if counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max())):
-            warn(
-                f"column {words[0]!r} of {table.title} is read as counts of a word, but its values "
-                "are all different and far larger than the other counts: if they name the "
-                f"documents, use {table.options(ids=words[0])}; if not, use "
-                f"{table.options(layout='wide')}",
-                DataWarning,
+        if counts[:, 0].min() >= (1 if told else _FAR_LARGER * max(1, int(counts[:, 1:].max()))):
+            told = told or "its values are all different and far larger than the other counts"
+            told = (
+                f"{told}: if they name the documents, use {table.options(ids=words[0])}; if not, "
             )
+            told = f"is read as counts of a word, but {told}{table.options(layout='wide')}"
+            warn(f"column {words[0]!r} of {table.title} {told}", DataWarning)
     if table.has_headers and len(names) == 3 <= table.n_rows:
         most = _FEW_DISTINCT * table.n_rows
         is_few = [len(set(table.values(name))) <= most for name in names[:2]]
         are_counts = _holds_whole_numbers(table, names[2]) and table.counts(names[2:]).min()
         if all(is_few) and table.are_distinct(names[:2]) and are_counts:
             options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
-            warn(
-                f"{some(names)} of {table.title} are read as rows of counts, but look like a "
-                f"document, a word and a count: if they are, use {options}; if not, "
-                f"{table.options(layout='wide')}",
-                DataWarning,
-            )
+            told = f"{some(names)} of {table.title} are read as rows of counts, "
+            told += "but look like a document, a word and a count: if they are, use "
+            warn(f"{told}{options}; if not, {table.options(layout='wide')}", DataWarning)
 
 
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
     """The column of counts of a table of factors, by its name; None if each row counts once.
 
     A warning is given if an unused integer column may hold the counts, because all rows have
-    distinct levels. R's and pandas' own names of rows are refused as an axis.
+    distinct levels; without axes, such a column of many values beside labels is refused. So are R's
+    and pandas' own names of rows.
     """
-    if axes is None and table.names[:1] and table.names[0].lower() in _ROW_NAMES:
-        factors = [name for name in table.names[1:] if name.lower() not in COUNT_NAMES]
-        raise InvalidArgumentError(
-            f"the first column, {table.names[0]!r}, has no name, and may number the rows: name "
-            f"the others by {argument('axes', factors)}"
-        )
+    if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
+        factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
+        code = f"{table.as_frame}.set_index({table.names[0] or 'Unnamed: 0'!r})"
+        code = f", or, of a table of counts, use polyabayes.CountTensor.from_dense({code}, "
+        code = f"{code}['row', 'column'])" * (not _numbers(table, table.names[0]))
+        told = f"{argument('axes', factors)}{code}"
+        told = f"has no name, and may number the rows: name the others by {told}"
+        raise InvalidArgumentError(f"the first column, {table.names[0]!r}, {told}")
     if counts is not None:
         return counts
     free = [name for name in table.names if name not in (axes or ())]
-    found = headed(free, COUNT_NAMES)
+    found = headed(free, NAMES["count"])
     if found is not None and len(table.names) > 1 and not _are_labels(table, found):
         return found
-    if axes is None or table.n_rows < 2 or not set(axes) <= set(table.names):
+    if table.n_rows < 2 or not set(axes or ()) <= set(table.names):
         return None
     wholes = [name for name in free if _holds_whole_numbers(table, name)]
-    if wholes and table.are_distinct(axes):
-        warn(
-            f"column {wholes[0]!r} is left out and each row counts once, but no two rows have "
-            f"the same levels: if it holds the counts, use {argument('counts', wholes[0])}",
-            DataWarning,
-        )
+    others = axes or [name for name in table.names if name not in wholes[-1:]]
+    if not wholes or not table.are_distinct(others):
+        return None
+    are_labels = [_are_labels(table, name) for name in others]
+    told = "no two rows have the same levels: if it holds the counts, use "
+    if axes is not None:
+        told = f"is left out and each row counts once, but {told}"
+        warn(f"column {wholes[0]!r} {told}{argument('counts', wholes[0])}", DataWarning)
+    elif any(are_labels) and len(set(_numbers(table, wholes[-1]))) > _FEW_LEVELS:
+        told += f"{argument('counts', wholes[-1])}; if not, {argument('axes', table.names)}"
+        raise InvalidArgumentError(f"column {wholes[-1]!r} may hold counts, as {told}")
     return None
 
 
 def named_as_counts(names: Sequence[str]) -> str | None:
     """The first column whose header can only be that of counts."""
-    return headed(names, COUNT_NAMES[:-1])
+    return headed(names, NAMES["count"][:-1])
+
+
+def _numbers(table: Table, name: str) -> list[float]:
+    """The numbers of a column, without missing ones; empty if it holds others, or categories."""
+    held = [x for x in table.values(name) if x is not None and not is_dash(str(x))]
+    if table.kind(name) != "number" and not all(isinstance(x, str) for x in held):
+        return []
+    try:
+        found = [read_number(x, table.written) if isinstance(x, str) else float(x) for x in held]
+    except (TypeError, ValueError, OverflowError):
+        return []
+    are_names = any(isinstance(x, str) and _PADDED.match(x) for x in held)
+    return [] if are_names or None in found else found  # type: ignore[return-value]
 
 
 def _holds_whole_numbers(table: Table, name: str) -> bool:
-    if table.kind(name) != "number":
-        return False
-    try:
-        return all(value is not None and float(value) % 1 == 0 for value in table.values(name))
-    except (TypeError, ValueError, OverflowError):
-        return False
+    found = _numbers(table, name)
+    return bool(found) and all(number % 1 == 0 for number in found)
 
 
 def refuse_other_kinds(table: Table, name: str) -> None:
     """Refuse a named column of documents that holds neither texts nor tokens."""
     kind, values = table.kind(name), table.values(name)
     if any(isinstance(value, bytes) for value in values):
-        raise InvalidTypeError(
-            f"column {name!r} of {table.title} holds bytes, not texts: decode it, as by "
-            f"{table.as_frame}[{name!r}].str.decode('utf-8')"
-        )
+        told = f"decode it, as by {table.as_frame}[{name!r}].str.decode('utf-8')"
+        raise InvalidTypeError(f"column {name!r} of {table.title} holds bytes, not texts: {told}")
     if kind not in ("name", "text", "tokens"):
         content = "numbers" if kind == "number" else "neither numbers nor text"
-        raise InvalidTypeError(
-            f"column {name!r} of {table.title} holds {content}, neither texts nor lists of tokens"
-        )
+        told = "neither texts nor lists of tokens"
+        raise InvalidTypeError(f"column {name!r} of {table.title} holds {content}, {told}")
     if any(isinstance(value, str) and value.startswith(("['", '["')) for value in values):
-        raise InvalidTypeError(
-            f"column {name!r} of {table.title} holds lists written as texts: make them lists, as "
-            f"by {table.as_frame}[{name!r}].map(ast.literal_eval)"
-        )
+        told = f"column {name!r} of {table.title} holds lists written as texts: make them lists, "
+        raise InvalidTypeError(f"{told}as by {table.as_frame}[{name!r}].map(ast.literal_eval)")
     header = [row for row, x in enumerate(values) if isinstance(x, str) and x.startswith(_SECOND)]
     if header:
-        raise InvalidArgumentError(
-            f"{table.place(header[-1])} is a further header of a survey: use polyabayes.Corpus."
-            f"from_table({table.as_frame}.iloc[{header[-1] + 1}:], text={name!r})"
-        )
-
-
-def label_order(labels: Iterable[str]) -> list[str]:
-    """Sort labels: by value if all are numbers, else as text."""
-    texts = sorted(labels)
-    numbers = [number_of(text) for text in texts]
-    if any(number is None or isnan(number) for number in numbers):
-        return texts
-    return [texts[place] for place in sorted(range(len(texts)), key=lambda k: numbers[k] or 0)]
-
-
-def number_of(text: str) -> float | None:
-    """The number that a text represents, or None."""
-    try:
-        return float(text) if text.isascii() and "_" not in text else None
-    except ValueError:
-        return None
+        told = f"{table.place(header[-1])} is a further header of a survey: "
+        told += f"use polyabayes.Corpus.from_table({table.as_frame}.iloc[{header[-1] + 1}:], "
+        raise InvalidArgumentError(f"{told}text={name!r})")
 
 
 def kind_of_strings(values: Sequence[str]) -> Kind:

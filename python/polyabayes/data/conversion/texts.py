@@ -73,11 +73,9 @@ def without_missing(table: Table, column: str, on_empty: str | None) -> list[Any
     texts = [None if isinstance(text, str) and text in _MISSING else text for text in texts]
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
-        raise InvalidArgumentError(
-            f"no document in column {column!r} at {places_of(missing, table.place)}: drop such "
-            f"rows by {table.options(on_empty='drop')}, or keep them as empty by "
-            f"{table.options(on_empty='keep')}"
-        )
+        told = f"no document in column {column!r} at {places_of(missing, table.place)}: "
+        told += f"drop such rows by {table.options(on_empty='drop')}, or keep them "
+        raise InvalidArgumentError(f"{told}as empty by {table.options(on_empty='keep')}")
     return ["" if text is None else text for text in texts]
 
 
@@ -171,7 +169,8 @@ def _warn_of_scripts(texts: list[str]) -> None:
         return
     warn(
         f"{told}: words are two letters or more between blanks and signs. If blanks divide the "
-        f"words, use token_pattern=r'\\S+'; if nothing does, give lists of tokens",
+        f"words, use token_pattern=r'\\S+'; if nothing does, analyzer='char' counts letters, and "
+        "lists of tokens are counted as they are",
         DataWarning,
     )
 
@@ -196,10 +195,8 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
     stop_words = import_optional("stop_words", why, "stem")
     known = stop_words.AVAILABLE_LANGUAGES
     if language not in known:
-        raise InvalidArgumentError(
-            f"{argument('stop_words', language)}: no list of stop words for this language; there "
-            f"are {', '.join(known)}; or give the words"
-        )
+        told = f"{argument('stop_words', language)}: no list of stop words for this language; "
+        raise InvalidArgumentError(f"{told}there are {', '.join(known)}; or give the words")
     found = stop_words.get_stop_words(language)
     return sorted({token for word in found for token in (word, *analyze(word))})
 
@@ -209,10 +206,8 @@ def _stemming_analyzer(language: str, options: Mapping[str, Any]) -> Analyzer:
     try:
         stemmer = Stemmer.Stemmer(language)
     except KeyError as error:
-        raise InvalidArgumentError(
-            f"stem={language!r} is not a language of PyStemmer; "
-            f"it knows {', '.join(Stemmer.algorithms())}"
-        ) from error
+        told = f"stem={language!r} is not a language of PyStemmer; "
+        raise InvalidArgumentError(f"{told}it knows {', '.join(Stemmer.algorithms())}") from error
     if options.get("analyzer", "word") != "word":
         raise InvalidArgumentError("stem works on words only; leave analyzer at 'word'")
     from sklearn.feature_extraction.text import CountVectorizer

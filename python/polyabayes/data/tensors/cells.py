@@ -36,10 +36,8 @@ def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
         raise InvalidArgumentError("axes is empty; give at least one name")
     for name in names:
         if not is_name(name):
-            raise InvalidArgumentError(
-                f"axes: {name!r} cannot name an axis; use letters, digits and underscores, "
-                "so that a graph can name it"
-            )
+            told = "use letters, digits and underscores, so that a graph can name it"
+            raise InvalidArgumentError(f"axes: {name!r} cannot name an axis; {told}")
     return tuple(distinct(names, "axes names", "give each axis a name of its own"))
 
 
@@ -50,20 +48,15 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
     if isinstance(labels, Mapping):
         unknown = [name for name in labels if name not in axes]
         if unknown:
-            raise InvalidArgumentError(
-                f"labels names {unknown[0]!r}, which is not an axis; the axes are {', '.join(axes)}"
-            )
+            told = f"the axes are {', '.join(axes)}"
+            raise InvalidArgumentError(f"labels names {unknown[0]!r}, which is not an axis; {told}")
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
-        raise InvalidTypeError(
-            "labels must map axes to sequences of str, or hold one such sequence or None for "
-            f"each axis, got {labels!r}"
-        )
+        told = f"or hold one such sequence or None for each axis, got {labels!r}"
+        raise InvalidTypeError(f"labels must map axes to sequences of str, {told}")
     if len(labels) != len(axes):
-        raise InvalidArgumentError(
-            f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
-            "give one for each, None for an axis without labels"
-        )
+        told = f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
+        raise InvalidArgumentError(f"{told}give one for each, None for an axis without labels")
     checked: list[Words | None] = []
     for axis, names in zip(axes, labels, strict=True):
         what = f"labels of axis {axis!r}"
@@ -93,19 +86,15 @@ def checked_shape(
     else:
         sizes = checked_sizes(shape)
     if len(sizes) != len(axes):
-        raise InvalidArgumentError(
-            f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes "
-            f"({', '.join(axes)}); give one for each"
-        )
+        told = f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes ({', '.join(axes)}); "
+        raise InvalidArgumentError(f"{told}give one for each")
     for axis, size, names in zip(axes, sizes, labels, strict=True):
         if names is not None and len(names) != size:
-            raise InvalidArgumentError(
-                f"axis {axis!r} has size {size}, but {len(names)} labels; give one for each level"
-            )
+            told = f"axis {axis!r} has size {size}, but {len(names)} labels; "
+            raise InvalidArgumentError(f"{told}give one for each level")
         if not size:
-            raise InvalidArgumentError(
-                f"axis {axis!r} has no levels; give its size or its labels, at least one level"
-            )
+            told = "give its size or its labels, at least one level"
+            raise InvalidArgumentError(f"axis {axis!r} has no levels; {told}")
     return sizes
 
 
@@ -117,10 +106,8 @@ def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
     if array.dtype.kind not in "iu":
         raise InvalidTypeError(f"coordinates must be integers, got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] != len(axes):
-        raise InvalidArgumentError(
-            f"coordinates must have shape (n_cells, {len(axes)}), a column for each of the axes "
-            f"{', '.join(axes)}; got shape {array.shape}"
-        )
+        told = f"a column for each of the axes {', '.join(axes)}; got shape {array.shape}"
+        raise InvalidArgumentError(f"coordinates must have shape (n_cells, {len(axes)}), {told}")
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(MAX_TOTAL))
     return np.ascontiguousarray(array, dtype=np.int64)
@@ -133,25 +120,20 @@ def refuse_outside(
     outside = (coordinates < least) | (coordinates >= np.array(shape, dtype=np.int64))
     if outside.any():
         cell, column = (int(index) for index in np.argwhere(outside)[0])
-        raise InvalidCountsError(
-            f"coordinates: cell {cell} has {coordinates[cell, column]} on axis {axes[column]!r} of "
-            f"size {shape[column]}; coordinates start at 0: correct it or give a larger "
-            "shape"
-        )
+        told = f"coordinates: cell {cell} has {coordinates[cell, column]} on axis "
+        told += f"{axes[column]!r} of size {shape[column]}; coordinates start "
+        raise InvalidCountsError(f"{told}at 0: correct it or give a larger shape")
 
 
 def count_array(values: Any, name: str) -> NDArray[Any]:
     """An array of integers, booleans or floats from any array-like."""
     if np.ma.is_masked(values):
-        raise InvalidCountsError(
-            f"{name} has masked entries, which only log_evidence and predict_missing of an "
-            "AllocationModel accept: fill them"
-        )
+        told = "which only log_evidence and predict_missing of an AllocationModel accept: fill them"
+        raise InvalidCountsError(f"{name} has masked entries, {told}")
     if isinstance(values, (str, os.PathLike)):
-        raise InvalidTypeError(
-            f"{name} must be an array of whole numbers, got {os.fspath(values)!r}; read the file "
-            "of a tensor by polyabayes.read_tensor, of a corpus by polyabayes.read_corpus"
-        )
+        told = f"{name} must be an array of whole numbers, got {os.fspath(values)!r}; read the "
+        told += "file of a tensor by polyabayes.read_tensor, of a corpus by polyabayes.read_corpus"
+        raise InvalidTypeError(told)
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
@@ -160,16 +142,13 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         raise InvalidTypeError(f"{name} cannot be made an array: {error}") from error
     if array.dtype.kind == "O":
         if not array.ndim:
-            raise InvalidTypeError(
-                f"{name} must be an array of whole numbers, got {type(values).__name__}"
-            )
+            told = f"got {type(values).__name__}"
+            raise InvalidTypeError(f"{name} must be an array of whole numbers, {told}")
         for position, value in enumerate(array.ravel()):
             if not (isinstance(value, int) and -MAX_TOTAL <= value <= MAX_TOTAL):
                 where = ", ".join(map(str, np.unravel_index(position, array.shape)))
-                raise InvalidCountsError(
-                    f"{name} holds {value!r} at entry {where}; it must hold whole numbers from 0 "
-                    "to 2**63 - 1"
-                )
+                told = "it must hold whole numbers from 0 to 2**63 - 1"
+                raise InvalidCountsError(f"{name} holds {value!r} at entry {where}; {told}")
     if array.dtype.kind not in "biuf":
         raise InvalidTypeError(f"{name} must hold whole numbers, got dtype {array.dtype}")
     return array
@@ -179,9 +158,8 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     """Non-negative counts of cells as 64-bit integers; `place` describes a position in messages."""
     array = count_array(values, name)
     if array.shape != (n_cells,):
-        raise InvalidArgumentError(
-            f"{name} must have shape ({n_cells},), one entry for each cell, got shape {array.shape}"
-        )
+        told = f"one entry for each cell, got shape {array.shape}"
+        raise InvalidArgumentError(f"{name} must have shape ({n_cells},), {told}")
     if array.dtype.kind == "f":
         _refuse(array, np.isnan(array), "{}", name, place, _NOT_OBSERVED)
         _refuse(array, np.isinf(array), "{}", name, place)
@@ -203,10 +181,8 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     )
     if total > MAX_TOTAL:
         largest = int(counts.argmax())
-        raise InvalidCountsError(
-            f"{name} has the sum {total}, above 2**63 - 1; the largest count is "
-            f"{counts[largest]} at {place(largest)}: divide the counts by a common unit"
-        )
+        told = f"count is {counts[largest]} at {place(largest)}: divide the counts by a common unit"
+        raise InvalidCountsError(f"{name} has the sum {total}, above 2**63 - 1; the largest {told}")
     return counts
 
 
@@ -220,10 +196,8 @@ def _refuse(
 ) -> None:
     if is_bad.any():
         position = int(np.argmax(is_bad))
-        raise InvalidCountsError(
-            f"{name} holds {what.format(counts[position])} at {place(position)}; counts are whole "
-            f"numbers from 0 to 2**63 - 1: {remedy}"
-        )
+        told = f"{name} holds {what.format(counts[position])} at {place(position)}; "
+        raise InvalidCountsError(f"{told}counts are whole numbers from 0 to 2**63 - 1: {remedy}")
 
 
 def named_cells(

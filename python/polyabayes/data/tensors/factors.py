@@ -22,10 +22,9 @@ def checked_frame(frame: Any) -> pd.DataFrame:
     """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
     table = frame_of(frame)
     if table is None:
-        raise InvalidTypeError(
-            f"frame must be a table of pandas, polars or pyarrow, got {type(frame).__name__}; "
-            "arrays go to CountTensor.from_dense or CountTensor.from_coo, files to read_tensor"
-        )
+        told = f"frame must be a table of pandas, polars or pyarrow, got {type(frame).__name__}; "
+        told += "arrays go to CountTensor.from_dense or CountTensor.from_coo, files to read_tensor"
+        raise InvalidTypeError(told)
     return table
 
 
@@ -60,10 +59,8 @@ def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     """The column of this name, which must exist once."""
     n_found = int((frame.columns == name).sum())
     if n_found != 1:
-        raise InvalidArgumentError(
-            f"frame has {n_found or 'no'} columns called {name!r}; its columns are "
-            f"{', '.join(map(str, frame.columns))}"
-        )
+        told = f"its columns are {', '.join(map(str, frame.columns))}"
+        raise InvalidArgumentError(f"frame has {n_found or 'no'} columns called {name!r}; {told}")
     column: pd.Series[Any] = frame[name]
     return column
 
@@ -73,10 +70,9 @@ def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     column = one_column(frame, name)
     is_missing = column.isna().to_numpy()
     if is_missing.any():
-        raise InvalidArgumentError(
-            f"column {name!r} has no value at {row_place(frame)(int(np.argmax(is_missing)))}; "
-            "drop such rows, for example by frame.dropna(), or name the missing value"
-        )
+        told = f"column {name!r} has no value at {row_place(frame)(int(np.argmax(is_missing)))}; "
+        told += "drop such rows, for example by frame.dropna(), or name the missing value"
+        raise InvalidArgumentError(told)
     return column
 
 
@@ -92,9 +88,8 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
         try:
             codes, values = column.factorize(sort=True)
         except TypeError as error:
-            raise InvalidTypeError(
-                f"column {name!r} holds values that cannot be sorted: {error}; convert them to text"
-            ) from error
+            told = f"column {name!r} holds values that cannot be sorted: {error}; "
+            raise InvalidTypeError(f"{told}convert them to text") from error
     if not len(values):
         raise InvalidArgumentError(f"column {name!r} has no value in any row; omit it")
     return codes.astype(np.int64), _texts(column, values)
@@ -110,10 +105,9 @@ def known_levels(frame: pd.DataFrame, name: Any, labels: Sequence[str]) -> Integ
     for level, label in enumerate(found):
         if level in used and label not in number:
             place = row_place(frame)(int(np.argmax(codes == level)))
-            raise InvalidArgumentError(
-                f"column {name!r} has level {label!r} at {place}, which the model has not seen; "
-                f"known levels are {', '.join(map(repr, labels[:10]))}"
-            )
+            told = f"column {name!r} has level {label!r} at {place}, which the model has not seen; "
+            told += f"known levels are {', '.join(map(repr, labels[:10]))}"
+            raise InvalidArgumentError(told)
     known = np.array([number.get(label, -1) for label in found] + [-1], dtype=np.int64)
     return known[codes]
 

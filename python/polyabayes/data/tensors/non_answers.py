@@ -10,26 +10,14 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
+from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, argument
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Headers of names of respondents, in lower case, without signs.
-_IDS = {
-    *("id", "ids", "personid", "person", "respondent", "respondentid", "responseid", "caseid"),
-    *("case", "participant", "participantid", "subject", "subjectid", "userid", "pid", "rowid"),
-}
-_QUESTIONS = {"question", "item", "variable", "questionid", "itemid"}
-_ANSWERS = {"answer", "response", "value", "answers", "responses"}
-# Texts and numbers by which surveys mark missing answers; numbers only if they follow a gap.
-_TEXTS = {
-    *("", "na", "n/a", "nan", "none", "null", "missing", ".", "?", "-", "no answer", "refused"),
-    *("not applicable", "inapplicable", "don't know", "dont know", "do not know", "dk", "iap"),
-    *("not asked", "not ascertained", "no response", "prefer not to say", "skipped"),
-}
-_NUMBERS = {*(7, 8, 9, 66, 77, 88, 97, 98, 99, 666, 777, 888), *range(997, 1000)}
-_NUMBERS |= {9997, 9998, 9999}
+# Numbers by which surveys mark missing answers, if they follow a gap.
+_NUMBERS = set(map(int, NAMES["no number"]))
 _GAP = 2
 _FEW_ROWS = 10
 
@@ -83,26 +71,24 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
     like, such as further headers, and answers by which surveys mark missing ones.
     """
     plain = {item: "".join(filter(str.isalnum, str(item).lower())) for item in items}
-    ids = [item for item in items if plain[item] in _IDS or str(item).lower().endswith("_id")]
-    questions = [item for item in items if plain[item] in _QUESTIONS]
-    answers = [item for item in items if plain[item] in _ANSWERS]
+    ids = [
+        item
+        for item in items
+        if plain[item] in NAMES["respondent"] or str(item).lower().endswith("_id")
+    ]
+    questions = [item for item in items if plain[item] in NAMES["question"]]
+    answers = [item for item in items if plain[item] in NAMES["answer"]]
     if ids and questions and answers and frame[ids[0]].duplicated().any():
-        _tell(
-            "the table has a row for each answer, not for each respondent: make it one by "
-            f"frame.pivot(index={ids[0]!r}, columns={questions[0]!r}, values={answers[0]!r})"
-        )
+        told = f"by frame.pivot(index={ids[0]!r}, columns={questions[0]!r}, values={answers[0]!r})"
+        _tell(f"the table has a row for each answer, not for each respondent: make it one {told}")
         return
     if ids:
-        _tell(
-            f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
-            f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
-        )
+        told = f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
+        _tell(f"{told}frame.set_index({ids[0]!r}), or leave it out of {argument('items')}")
     others = [item for item in items if item not in ids]
     if alone := _rows_alone(frame, others):
-        _tell(
-            f"nobody else gives any answer of row {some(alone, 3)}, as if it was a further header: "
-            f"if so, leave it out by frame.drop(index={alone})"
-        )
+        told = f"as if it was a further header: if so, leave it out by frame.drop(index={alone})"
+        _tell(f"nobody else gives any answer of row {some(alone, 3)}, {told}")
     marks: dict[Any, list[Any]] = {}
     for item in others:
         for mark in _marks(frame[item]):
@@ -135,7 +121,7 @@ def _marks(values: Any) -> list[Any]:
     """Levels of an item by which surveys mark missing answers."""
     levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
     known = [getattr(level, "item", lambda level=level: level)() for level in levels]
-    texts = [x for x in known if isinstance(x, str) and x.strip().lower() in _TEXTS]
+    texts = [x for x in known if isinstance(x, str) and x.strip().lower() in NAMES["no answer"]]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if hasattr(values, "cat") else (int, float)
     numbers = sorted(x for x in known if isinstance(x, kinds) and not isinstance(x, bool))

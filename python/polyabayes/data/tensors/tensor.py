@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
+from polyabayes.data.counts import warn_of_totals
 from polyabayes.data.tensors import cells as _cells
 from polyabayes.data.tensors.cells import AxisLabels, Integers, LabelsLike
 from polyabayes.data.tensors.factors import (
@@ -73,9 +75,8 @@ class CountTensor:
     labels: AxisLabels
 
     def __init__(self) -> None:
-        raise InvalidTypeError(
-            "CountTensor is made by from_dense, from_coo, from_frame, from_corpus or read_tensor"
-        )
+        told = "from_coo, from_frame, from_corpus or read_tensor"
+        raise InvalidTypeError(f"CountTensor is made by from_dense, {told}")
 
     @classmethod
     def _from_checked(
@@ -213,10 +214,8 @@ class CountTensor:
             labels = frame_labels(array) if labels is None else labels
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
-            raise InvalidArgumentError(
-                f"array has {len(shape)} dimensions, but axes names {len(names)} "
-                f"({', '.join(names)}); give a name for each"
-            )
+            told = f"but axes names {len(names)} ({', '.join(names)}); give a name for each"
+            raise InvalidArgumentError(f"array has {len(shape)} dimensions, {told}")
 
         def place(position: int) -> str:
             return f"cell {tuple(coordinates[position].tolist())}"
@@ -247,7 +246,8 @@ class CountTensor:
             ``Sepal.Length`` is axis ``Sepal_Length``.
         counts : str, optional
             The column of counts. Default: a column outside `axes` called ``count``, ``counts``,
-            ``freq``, ``frequency``, ``n`` or ``value``; else each row counts once.
+            ``freq``, ``frequency``, ``n`` or ``value``; else each row counts once. Without `axes`,
+            a column of whole numbers beside labels that no two rows share is refused.
         missing : sequence, optional
             Values that mark missing ones, such as ``[9, "No answer"]``, in all axes.
 
@@ -301,6 +301,10 @@ class CountTensor:
             values, len(table), f"column {counts!r}", row_place(table)
         )
         labels = [labels for _, labels in factors]
+        for column, (codes, known) in zip(columns, factors, strict=True):
+            sums = partial(np.bincount, codes[codes >= 0], checked[codes >= 0], len(known))
+            code = f"CountTensor.from_frame(frame[frame[{column!r}] != %s])"
+            warn_of_totals(known, sums, f"level of {column!r},", code)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
     @classmethod
@@ -423,9 +427,8 @@ class CountTensor:
 
     def _axis_ix(self, name: str) -> int:
         if name not in self.axes:
-            raise InvalidArgumentError(
-                f"there is no axis {name!r}; the axes are {', '.join(self.axes)}"
-            )
+            told = f"the axes are {', '.join(self.axes)}"
+            raise InvalidArgumentError(f"there is no axis {name!r}; {told}")
         return self.axes.index(name)
 
     def rename(self, axes: Mapping[str, str]) -> CountTensor:
@@ -489,16 +492,14 @@ class CountTensor:
         """
         if not self.is_complete:
             cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
-            raise InvalidArgumentError(
-                f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, so that they "
-                "have no place in an array; to_frame() has all cells"
-            )
+            told = f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, "
+            told += "so that they have no place in an array; to_frame() has all cells"
+            raise InvalidArgumentError(told)
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > whole_number("max_bytes", max_bytes):
-            raise BudgetExceededError(
-                f"an array of shape {self.shape} takes {n_bytes:,} bytes, above "
-                f"max_bytes={max_bytes:,}; take a marginal() first, or raise max_bytes"
-            )
+            told = f"an array of shape {self.shape} takes {n_bytes:,} bytes, "
+            told += f"above max_bytes={max_bytes:,}; take a marginal() first, or raise max_bytes"
+            raise BudgetExceededError(told)
         array = np.zeros(self.shape, dtype=np.int64)
         array[tuple(self.coordinates.T)] = self.counts
         return array

@@ -49,9 +49,8 @@ def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]
     size = size_of_vocabulary(vocabulary, None)
     if size is None:
         if path == STANDARD_INPUT:
-            raise InvalidArgumentError(
-                "the number of words of standard input is unknown: give the vocabulary"
-            )
+            told = "give the vocabulary"
+            raise InvalidArgumentError(f"the number of words of standard input is unknown: {told}")
         size = max((rows.most_words for rows in _rows(path, None, _STREAMED_BYTES)), default=1)
         refuse_announced(path, 1, size)
     for rows in _rows(path, size, _STREAMED_BYTES):
@@ -114,9 +113,7 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
         are_bad[rows[(ids >= limit) | (counts < 1) | (counts > MAX_COUNT)]] = True
         if are_bad.any():
             row = int(np.argmax(are_bad))
-            raise FileFormatError(
-                f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not "
-                f"'M id:count id:count ...' with M pairs, ids below {limit}, the size of the "
-                f"vocabulary, and counts from 1 to {MAX_COUNT}"
-            )
+            told = f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not "
+            told += f"'M id:count id:count ...' with M pairs, ids below {limit}, the size of "
+            raise FileFormatError(f"{told}the vocabulary, and counts from 1 to {MAX_COUNT}")
         yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

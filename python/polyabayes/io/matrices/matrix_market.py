@@ -35,11 +35,9 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     and columns are documents (cells).
     """
     if not transpose and any(path.parent.glob("barcodes.tsv*")):
-        warn(
-            f"{path.parent} is of 10x Genomics, whose rows are genes, but here they are documents: "
-            f"read the folder, as polyabayes.read_corpus({str(path.parent)!r})",
-            DataWarning,
-        )
+        told = f"{path.parent} is of 10x Genomics, whose rows are genes, but here they are "
+        told += f"documents: read the folder, as polyabayes.read_corpus({str(path.parent)!r})"
+        warn(told, DataWarning)
     return _corpus(path, _content(path), None, transpose)
 
 
@@ -55,10 +53,9 @@ def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
     *sizes, body = (*content.split(b"\n", 3), b"", b"", b"")[:4]
     for number, line in enumerate(sizes, start=1):
         if not is_number(line.strip()):
-            raise FileFormatError(
-                f"{path}, line {number}: the first three lines are the numbers of documents, "
-                f"words and lines, got {shown(line.decode('utf-8', 'replace'))!r}"
-            )
+            told = f"{path}, line {number}: the first three lines are the numbers of documents, "
+            told += f"words and lines, got {shown(line.decode('utf-8', 'replace'))!r}"
+            raise FileFormatError(told)
     return _corpus(path, _BANNER + b" ".join(map(bytes.strip, sizes)) + b"\n" + body, vocabulary)
 
 
@@ -83,14 +80,11 @@ def _corpus(
     with reading(path):
         n_rows, n_columns, n_entries, layout, field, symmetry = mminfo(io.BytesIO(content))
         if {field, symmetry} - set(_KINDS):
-            raise FileFormatError(
-                f"{path}, line 1: entries of the kind {field}, {symmetry} are no counts; known are "
-                f"{', '.join(_KINDS)}"
-            )
+            told = f"{path}, line 1: entries of the kind {field}, {symmetry} are no counts; "
+            raise FileFormatError(f"{told}known are {', '.join(_KINDS)}")
         if symmetry == "symmetric" and n_rows != n_columns:
-            raise FileFormatError(
-                f"{path} is symmetric, but of {n_rows} rows and {n_columns} columns"
-            )
+            told = f"but of {n_rows} rows and {n_columns} columns"
+            raise FileFormatError(f"{path} is symmetric, {told}")
         refuse_announced(path, n_rows, n_columns)
         if n_entries * _CELL_BYTES > memory_of_machine():
             raise FileFormatError(f"{path} announces {n_entries:,} entries, more than memory holds")

@@ -47,9 +47,8 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
     layout, parts = _LAYOUTS.get(str(kind), (None, ()))
     if layout is None or not {"shape", "data", *parts} <= arrays.keys():
-        raise FileFormatError(
-            f"{path} cannot be read: it does not hold the arrays of scipy.sparse.save_npz"
-        )
+        told = "it does not hold the arrays of scipy.sparse.save_npz"
+        raise FileFormatError(f"{path} cannot be read: {told}")
     shape = arrays["shape"].ravel().tolist()
     if len(shape) != 2 or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise FileFormatError(f"{path}: the shape {shape} is not that of documents x words")

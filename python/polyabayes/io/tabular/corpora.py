@@ -47,13 +47,13 @@ def read_csv(
     table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
     # Names of columns may be numbers, in order.
     n_names, numbers = len(table.names), [x for x in table.names if is_number(x)]
-    is_bare = len(numbers) == n_names and (n_names == 3 or numbers != sorted(numbers, key=int))
+    is_bare = len(numbers) == n_names and (n_names < 4 or numbers != sorted(numbers, key=int))
     if is_bare and not {"layout", "document", "word"} & options.keys():
-        raise FileFormatError(
-            f"{path}: its first line holds numbers, not names. If it is no header, use "
-            f"{argument('columns', columns_of(n_names, 0))}; if it names words, use "
-            f"{argument('layout', 'wide')}"
-        )
+        words = argument("columns", [f"word{k}" for k in range(n_names)])
+        triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
+        told = f"{path}: its first line holds numbers, not names. If it is no header, "
+        told += f"use {triplets * (n_names == 3)}{words} if each line is a document; if "
+        raise FileFormatError(f"{told}it names words, use {argument('layout', 'wide')}")
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -61,7 +61,7 @@ def read_parquet(path: Path, vocabulary: Words | None = None, **options: Any) ->
     """Read a Parquet file; the options are those of :func:`corpus_of_table`."""
     frame = read_parquet_frame(path)
     with content_of(path):
-        table = FrameTable(frame, as_frame=f"pandas.read_parquet({str(path)!r})")
+        table = FrameTable(frame, code=f"pandas.read_parquet({str(path)!r})")
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -87,15 +87,13 @@ def read_json_lines(
         names |= row.keys()
         n_bytes += len(line)
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
-            raise FileFormatError(
-                f"{path}, line {number}: {len(names):,} different names in {len(rows):,} objects, "
-                "most of which have few of them: give a table with the columns document, word "
-                "and count"
-            )
-    pandas, as_frame = import_pandas(), f"pandas.read_json({str(path)!r}, lines=True)"
+            told = f"{path}, line {number}: {len(names):,} different names "
+            told += f"in {len(rows):,} objects, most of which have few of them: give a "
+            raise FileFormatError(f"{told}table with the columns document, word and count")
+    pandas, code = import_pandas(), f"pandas.read_json({str(path)!r}, lines=True)"
     with content_of(path):
         frame = pandas.DataFrame(rows, index=pandas.Index(lines, name="line"))
-        table = FrameTable(frame, as_frame=as_frame)
+        table = FrameTable(frame, code=code)
         table.row_names = None
     return corpus_of_table(path, table, vocabulary, **options)
 
@@ -126,7 +124,7 @@ def corpus_of_table(
                 f"options that name columns it takes only {argument('ids')}, the words, and "
                 f"{argument('metadata')}, what else is known of them and left out"
             )
-        named = wide
+        named, table.is_turned = wide, True
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:

@@ -22,17 +22,12 @@ from scipy import sparse
 from polyabayes._support import checks
 from polyabayes._support.files import BOMS_UTF16, check_encoding, open_binary, reading
 from polyabayes._support.output.frames import import_pandas
-from polyabayes._support.warnings import quiet
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.conversion.documents import source_of_table
-from polyabayes.data.conversion.tables import (
-    DOCUMENT_NAMES,
-    Kind,
-    Table,
-    columns_of,
-    kind_of_strings,
-    number_of,
-)
+from polyabayes.data.conversion.numbers import number_of, read_number
+from polyabayes.data.conversion.tables import Kind, Table, columns_of, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
+from polyabayes.data.names import NAMES
 from polyabayes.exceptions import (
     DataWarning,
     FileFormatError,
@@ -57,9 +52,9 @@ _LONGEST_FIELD = 1 << 30
 _MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = "0123456789+-.eE\r\n"
-_COMMAS = re.compile(r"[0-9]{1,3}((?:,[0-9]{3})+)|[0-9]+,[0-9]+")
+# Begins the third header of a survey export of Qualtrics.
+_SECOND = '{"ImportId"'
 _NO_COUNT = "no count; write 0 where there is none"
-_MISSING = ("", "NA", "NaN", "nan", "NULL")
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
 
@@ -87,10 +82,8 @@ class Dialect:
         for name, value in (("sep", self.sep or ","), ("quotechar", self.quotechar)):
             is_character = isinstance(value, str) and len(value) == 1 and value.isascii()
             if not is_character or value in _NO_SEPARATORS:
-                raise InvalidArgumentError(
-                    f"{argument(name)} must be one ASCII character that cannot be part of a "
-                    f"number, got {value!r}"
-                )
+                told = f"{argument(name)} must be one ASCII character that cannot be "
+                raise InvalidArgumentError(f"{told}part of a number, got {value!r}")
         if self.sep == self.quotechar:
             raise InvalidArgumentError(f"sep and quotechar must differ, both are {self.sep!r}")
         checks.whole_number("skiprows", self.skiprows, least=0, most=sys.maxsize)
@@ -101,15 +94,19 @@ class DelimitedTable(Table):
     """The table of a file: of each field the number of its text, since most texts recur."""
 
     def __init__(self, path: Path, dialect: Dialect, most: int | None = None) -> None:
-        self.path, self._dialect, self._separators = path, dialect, list[str]()
-        first = islice(records_of(path, dialect, self._separators), most)
-        self.names, records = self._header(first, dialect)
+        self.path, self._dialect, separators = path, dialect, list[str]()
+        self.names, first = [], islice(records_of(path, dialect, separators), most)
+        self.names, records = self._header(first, dialect, separators)
         known = defaultdict[str, int](count().__next__)
         self.lines, codes, n_names = array("q"), array("i"), len(self.names)
         for line, fields in records:
             if len(fields) != n_names:
                 more = "more" if len(fields) > n_names else "less"
                 reason = f"{len(fields)} fields, {more} than the {n_names} of the header"
+                code = f"pathlib.Path({str(path)!r}).read_text().splitlines()"
+                code = f"csv.reader({code}, delimiter={self.sep!r})"
+                call = f"polyabayes.Corpus.from_documents({code})"
+                reason += f"; if each line is a list of words, {call}" * (dialect.columns is None)
                 raise _refused(path, line, reason)
             self.lines.append(line)
             codes.extend(map(known.__getitem__, fields))
@@ -119,14 +116,15 @@ class DelimitedTable(Table):
         self._column = {name: column for column, name in enumerate(self.names)}
 
     @property
-    def as_frame(self) -> str:  # type: ignore[override]
+    def as_frame(self) -> str:
         """Code of a data frame with the content of the file."""
-        given, sep = self._dialect, self._separators[0]
+        given = self._dialect
         options = {
-            "sep": sep if sep != "," else None,
+            "sep": self.sep if self.sep != "," else None,
             "skiprows": given.skiprows or None,
             "encoding": given.encoding if given.encoding != "utf-8" else None,
             "names": given.columns,
+            **self.written,
         }
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
         return f"pandas.read_csv({str(self.path)!r}{''.join(told)})"
@@ -147,10 +145,12 @@ class DelimitedTable(Table):
         are_used[codes] = True
         for code in np.flatnonzero(are_used):
             text = self._texts[code].strip()
-            if mistake := count_mistake(text) if text else _NO_COUNT:
+            mistake = count_mistake(text) if text else _NO_COUNT
+            if not mistake and text.endswith(".000") and self.written.get("thousands") == ".":
+                mistake = f"the count {text!r} may be in thousands"
+            if mistake:
                 row, column = np.argwhere(codes == code)[0]
-                mistake += self._remedy(text)
-                reason = f"column {names[column]!r}: {mistake}"
+                reason = f"column {names[column]!r}: {mistake}{self.remedy(names[column], text)}"
                 raise _refused(self.path, self.lines[row], reason)
             count_of[code] = whole_count(text)
         starts = range(0, self.n_rows, _BLOCK_ROWS)
@@ -158,28 +158,16 @@ class DelimitedTable(Table):
         counts: CountMatrix = sparse.vstack(parts, format="csr")
         return counts
 
-    def _remedy(self, text: str) -> str:
-        """What reads a table with this text in the place of a count."""
-        if commas := _COMMAS.fullmatch(text):
-            kind = "decimal" if commas[1] is None else "thousands"
-            call = f"{self.as_frame[:-1]}, {kind}=',')"
-            return f"; with commas of {kind}, polyabayes.Corpus.from_table({call})"
-        if text in _MISSING:
-            call = f"{self.as_frame}.fillna(0)"
-            return f"; where nothing was counted, polyabayes.Corpus.from_table({call})"
-        are_weights = (number_of(text.removesuffix("%")) or 0) % 1 or text.endswith("%")
-        return "; weights and shares have no likelihood: bring the counts" if are_weights else ""
-
     def numbers(self, name: str) -> Any:
         """A column of numbers: integers if all are written as such, else floats."""
         texts = self.values(name)
         for row, text in enumerate(texts):
             value = None if text is None else number_of(text)
-            if value is None or value != value:
+            is_other = text and "." in text and read_number(text, self.written) != value
+            if value is None or value != value or is_other:
                 held = "no value" if text is None else repr(text[:_MOST_SHOWN])
-                raise FileFormatError(
-                    f"{self.path}: column {name!r} holds {held} at {self.place(row)}, not a number"
-                )
+                told = f"{self.path}: column {name!r} holds {held} at {self.place(row)}, "
+                raise FileFormatError(f"{told}not a number{self.remedy(name, text)}")
         return _array_of(texts)
 
     def place(self, row: int) -> str:
@@ -193,47 +181,69 @@ class DelimitedTable(Table):
         return import_pandas().DataFrame(columns | numbers)  # type: ignore[no-any-return]
 
     def _header(
-        self, records: Iterator[Record], dialect: Dialect
+        self, records: Iterator[Record], dialect: Dialect, separators: list[str]
     ) -> tuple[list[str], Iterator[Record]]:
         """Names of the columns, and the other records."""
-        line, names = next(records, (0, []))
-        if not names:
+        line, fields = next(records, (0, []))
+        if not fields:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
+        self.sep = separators[0]
+        names = _filled(fields, 0)
         if dialect.columns is not None:
-            records = chain([(line, names)], records)
+            records = chain([(line, fields)], records)
             names = list(checked_labels(dialect.columns, "columns"))
-        skipped = dialect.skiprows + line
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: polyabayes."
             told += f"Corpus.from_table({self.as_frame})"
-            if all(map(is_number, names)):
-                told = f"no header: name its {argument('columns', columns_of(len(names), 0))}"
-            if twice == [""]:
-                told = f"no header: skip it by {argument('skiprows', skipped)}"
+            if is_number(twice[0]):
+                known = columns_of(len(names), sum(not is_number(name) for name in names))
+                told = f"no header: name its {argument('columns', known)}"
+                told += f" (and {argument('transpose', True)} if its rows are words)"
             raise _refused(self.path, line, told)
-        first = list(islice(records, 1))
-        n_fields = len(first[0][1]) if first else 0
-        if len(names) == 1 < n_fields and " " in names[0].strip():
-            again = DelimitedTable(self.path, replace(dialect, skiprows=skipped), LINES_LOOKED_AT)
+        records = ((line, _filled(fields, len(names))) for line, fields in records)
+        first = list(islice(records, LINES_LOOKED_AT))
+        second = [
+            number for number, (_, fields) in enumerate(first, 1) if fields[0][:11] == _SECOND
+        ]
+        if second and dialect.columns is None:
+            told = "further headers of a survey, and left out"
+            warn(
+                f"{self.path}: lines {line + 1} to {first[second[0] - 1][0]} are {told}",
+                DataWarning,
+            )
+            first = first[second[0] :]
+        widths = Counter(len(fields) for _, fields in first).most_common(1)
+        n_fields = widths[0][0] if widths else 0
+        is_title = " " in names[0].strip() or names[0].startswith("#") or len(fields) > 1
+        is_title = is_title if len(names) == 1 else len(fields) > len(names) + 1
+        if is_title and n_fields > len(names):
+            start = next(line for line, fields in first if len(fields) == n_fields) - 1
+            again = DelimitedTable(self.path, replace(dialect, skiprows=start), LINES_LOOKED_AT)
             told = f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
-            told += f"{argument('skiprows', skipped)}{next_refusal(again)}"
+            told += f"{argument('skiprows', start)}{next_refusal(again)}"
             raise _refused(self.path, line, told)
         if len(names) == n_fields == 1:
             # Such a table would be read as one column of texts.
             fields = first[0][1][0].split()
             if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
-                raise FileFormatError(
-                    f"{self.path} looks like a table of {len(fields)} columns with blanks between "
-                    f"them: read it by {argument('sep', ' ')}"
-                )
+                told = f"{self.path} looks like a table of {len(fields)} columns with blanks "
+                raise FileFormatError(f"{told}between them: read it by {argument('sep', ' ')}")
         if (
             n_fields == len(names) + 1
             and dialect.columns is None
-            and (names[0].lower() not in DOCUMENT_NAMES)
+            and names[0].lower() not in NAMES["document"]
         ):
             # R does not name the column of the row names.
             names.insert(0, "")
         return names, chain(first, records)
+
+
+def _filled(fields: list[str], n_names: int) -> list[str]:
+    """Fields without empty ones beyond the names at the end of a line."""
+    n_fields = len(fields)
+    while n_fields > max(n_names, 1) and not fields[n_fields - 1].strip():
+        n_fields -= 1
+    return fields[:n_fields]
 
 
 def next_refusal(table: Table) -> str:
@@ -262,7 +272,8 @@ def records_of(
             sep = sep or said[1]
         elif header.strip():
             break
-    sep = sep or separator_of(header, dialect.quotechar) or ","
+    head = [header, *islice(lines, LINES_LOOKED_AT)]
+    sep = sep or separator_of(head, dialect.quotechar) or ","
     if sep not in header and dialect.columns is not None:
         sep = " "
     if separators is not None:
@@ -270,7 +281,7 @@ def records_of(
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     reader = csv.reader(
-        chain([header], lines),
+        chain(head, lines),
         delimiter=sep,
         quotechar=dialect.quotechar,
         skipinitialspace=sep == " ",
@@ -279,7 +290,7 @@ def records_of(
     line = n_skipped + 1
     try:
         for fields in reader:
-            if len(fields) > 1 or (fields and fields[0].strip()):
+            if any(map(str.strip, fields)):
                 yield line, ["" if text in dialect.missing else text for text in fields]
             line = n_skipped + reader.line_num + 1
     except csv.Error as error:
@@ -319,8 +330,19 @@ def _array_of(texts: list[str | None]) -> NDArray[Any]:
     return np.array([np.nan if text is None else number_of(text) for text in texts], dtype=float)
 
 
-def separator_of(line: str, quotechar: str = '"') -> str | None:
-    """The most frequent separator of a line outside quotes; None if there is none."""
-    plain = "".join(line.split(quotechar)[::2])
-    sep = max(_SEPARATORS, key=plain.count)
-    return sep if sep in plain else None
+def separator_of(lines: list[str], quotechar: str = '"') -> str | None:
+    """The most frequent separator of a header outside quotes; None if there is none.
+
+    If the header has none, or is a comment, it is that of all other lines; equally many in each, if
+    the header may be that of a single column.
+    """
+    plain = ["".join(line.split(quotechar)[::2]) for line in lines]
+    sep = max(_SEPARATORS, key=plain[0].count)
+    if sep in plain[0] and not plain[0].startswith("# "):
+        return sep
+    others = [line for line in plain[1:] if line.strip() and not line.startswith("# ")]
+    for sep in _SEPARATORS:
+        numbers = {line.count(sep) for line in others} or {0}
+        if min(numbers) and (len(numbers) == 1 or plain[0].startswith("#")):
+            return sep
+    return None

@@ -8,7 +8,8 @@ from typing import Any
 
 from polyabayes._support.files import content_of, replacing
 from polyabayes._support.output.frames import import_pandas
-from polyabayes.data.conversion.tables import count_column, label_order
+from polyabayes.data.conversion.numbers import label_order
+from polyabayes.data.conversion.tables import count_column
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
@@ -37,6 +38,7 @@ def read_factor_csv(
     """
     pandas = import_pandas()
     table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
+    table.maker, table.given = "CountTensor.from_frame", {"axes": axes, "counts": counts}
     with content_of(path):
         counts = count_column(table, axes, counts)
         wanted = [*(axes or table.names), *filter(None, [counts])]
@@ -71,15 +73,12 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
     coordinates, counted from 0; missing values are empty.
     """
     if _COUNTS in tensor.axes:
-        raise InvalidArgumentError(
-            f"an axis has the name of the column of counts, {_COUNTS!r}; rename() it or write .npz"
-        )
+        told = f"an axis has the name of the column of counts, {_COUNTS!r}; "
+        raise InvalidArgumentError(f"{told}rename() it or write .npz")
     for axis, labels in zip(tensor.axes, tensor.labels, strict=True):
         if labels is not None and "" in labels:
-            raise InvalidArgumentError(
-                f"axis {axis!r} has an empty label, which a CSV file cannot tell from a missing "
-                "value; write .npz instead"
-            )
+            told = "which a CSV file cannot tell from a missing value; write .npz instead"
+            raise InvalidArgumentError(f"axis {axis!r} has an empty label, {told}")
     with replacing(path) as handle:
         tensor.to_frame(_COUNTS).to_csv(handle, index=False, mode="wb")
 

@@ -55,9 +55,8 @@ def read_tns(
     modes = _read_modes(_modes_path(path))
     if modes is not None:
         if shape is not None:
-            raise InvalidArgumentError(
-                f"shape={shape!r}, but {_modes_path(path)} gives the sizes; omit shape"
-            )
+            told = f"shape={shape!r}, but {_modes_path(path)} gives the sizes; "
+            raise InvalidArgumentError(f"{told}omit shape")
         shape, axes = modes[1], modes[0] if axes is None else axes
     table = _read_cells(path, None if shape is None else checked_sizes(shape))
     if axes is None:
@@ -71,9 +70,8 @@ def read_tns_corpus(path: Path) -> Corpus:
     """Read a FROSTT tensor of two axes, documents and words, as a corpus."""
     tensor = read_tns(path)
     if tensor.n_axes != 2:
-        raise FileFormatError(
-            f"{path} is a tensor of {tensor.n_axes} axes: polyabayes.read_tensor reads it"
-        )
+        told = "polyabayes.read_tensor reads it"
+        raise FileFormatError(f"{path} is a tensor of {tensor.n_axes} axes: {told}")
     with content_of(path):
         cells = sparse.coo_matrix((tensor.counts, tuple(tensor.coordinates.T)), shape=tensor.shape)
         return Corpus(cells, tensor.labels[1], tensor.labels[0])
@@ -86,9 +84,8 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
     ``.modes.json``.
     """
     if not tensor.is_complete:
-        raise InvalidArgumentError(
-            "some tokens have missing values, which .tns files have no sign for; write .npz"
-        )
+        told = "some tokens have missing values, which .tns files have no sign for; "
+        raise InvalidArgumentError(f"{told}write .npz")
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
     with _modes_beside(tensor, path), replacing(path) as handle:
@@ -107,9 +104,8 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
             head = cells.lstrip().partition(b"\n")[0].split()
             n_axes = max(1, len(head) - 1) if head else None
             if n_axes is not None and n_axes > _MOST_AXES:
-                raise FileFormatError(
-                    f"{path}, line {first_line}: {n_axes:,} axes, more than {_MOST_AXES:,}"
-                )
+                told = f"{n_axes:,} axes, more than {_MOST_AXES:,}"
+                raise FileFormatError(f"{path}, line {first_line}: {told}")
         if n_axes is not None:
             what = f"the coordinates of a cell on {n_axes} axes and its count"
             check_lines(path, cells, rb"[ \t]++".join([PLACE] * n_axes + [COUNT]), what, first_line)
@@ -118,10 +114,9 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
             if len(outside):
                 row, axis = outside[0]
                 filled = (n for n, line in enumerate(cells.split(b"\n")) if line.strip())
-                raise FileFormatError(
-                    f"{path}, line {first_line + next(islice(filled, int(row), None))}: coordinate "
-                    f"{axis + 1} is {table[row, axis]}, not from 1 to the size of the axis"
-                )
+                told = f"{path}, line {first_line + next(islice(filled, int(row), None))}: "
+                told += f"coordinate {axis + 1} is {table[row, axis]}, "
+                raise FileFormatError(f"{told}not from 1 to the size of the axis")
             tables.append(table)
     if n_axes is None:
         raise FileFormatError(f"{path} holds no cells; give the shape of an empty tensor")

@@ -60,35 +60,6 @@ def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
     return checks.matrix("covariates", values, "(n_documents, n_covariates)")
 
 
-def design_of(frame: pd.DataFrame, names: list[str]) -> NDArray[Any]:
-    """Columns of a design: those of the table, or made of them as R names products and levels."""
-    if set(names) <= set(frame):
-        return frame[names].to_numpy()
-    terms = {name: [x.rpartition("$")[2] for x in name.split(":")] for name in names}
-    wanted = {term for parts in terms.values() for term in parts}
-    columns: dict[str, Any] = {"(Intercept)": np.ones(len(frame))}
-    for name, values in frame.select_dtypes(exclude="number").astype(str).items():
-        levels = values.replace({"True": "TRUE"}).to_numpy(dtype=object)
-        own = {term for term in wanted if term.startswith(str(name)) and term != name}
-        columns |= {term: 1.0 * (name + levels == term) for term in own}
-        other = sorted({level for level in levels if f"{name}{level}" not in own})
-        if own and len(other) > 1:
-            raise InvalidArgumentError(
-                f"{argument('covariates')}: column {name!r} has the levels {other[0]!r} and "
-                f"{other[1]!r}, and only one that is not in the fit can be its reference"
-            )
-    numbers = frame.select_dtypes("number")
-    columns |= {str(name): values.to_numpy() for name, values in numbers.items()}
-    if lacking := [term for parts in terms.values() for term in parts if term not in columns]:
-        raise InvalidArgumentError(
-            f"{argument('covariates')} has no column {lacking[0]!r}; the prior of this model "
-            f"depends on {', '.join(map(repr, names))}: give these, as model.matrix of R does"
-        )
-    return np.column_stack(
-        [np.prod([columns[x] for x in parts], axis=0) for parts in terms.values()]
-    )
-
-
 def with_days(frame: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
     """Dates as days since 1970; other values in their columns are refused."""
     found = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -43,6 +44,7 @@ _INTERCEPT = "Intercept"
 _LEAST_REST = 1e-7
 # Largest spread of a column, and inverse of the smallest, for coefficients far from overflow.
 _MOST_SPREAD = 1e100
+_OF_SPLINES = ", or from_stm the covariates= of its training, which tell the knots of splines"
 # Bounds of a pseudo-count in the compiled core.
 _RANGE = (1e-100, 1e100)
 
@@ -380,4 +382,47 @@ def _constant(name: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"{argument('covariates')}: column {name!r} is the same for all documents: omit it; "
         "there is an intercept without it"
+    )
+
+
+def design_of(frame: pd.DataFrame, names: list[str]) -> NDArray[Any]:
+    """Columns of a design: those of the table, or made of them as R names products and levels.
+
+    Splines are named as formulaic names them, with their knots: ``bs(day, knots=[3.5])[1]``.
+    """
+    if set(names) <= set(frame):
+        return frame[names].to_numpy()
+    terms = {name: [x.rpartition("$")[2] for x in name.split(":")] for name in names}
+    wanted = {term for parts in terms.values() for term in parts}
+    columns: dict[str, Any] = {"(Intercept)": np.ones(len(frame))}
+    for name, values in frame.select_dtypes(exclude="number").astype(str).items():
+        levels = values.replace({"True": "TRUE"}).to_numpy(dtype=object)
+        own = {term for term in wanted if term.startswith(str(name)) and term != name}
+        columns |= {term: 1.0 * (name + levels == term) for term in own}
+        other = sorted({level for level in levels if f"{name}{level}" not in own})
+        if own and len(other) > 1:
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: column {name!r} has the levels {other[0]!r} and "
+                f"{other[1]!r}, and only one that is not in the fit can be its reference"
+            )
+    numbers = frame.select_dtypes("number")
+    columns |= {str(name): values.to_numpy() for name, values in numbers.items()}
+    frame = with_days(frame, dates_in(frame))
+    for spline in {term.rpartition("[")[0] for term in wanted if term.startswith("bs(")}:
+        for missing in set(formula_columns(f"~ {spline}")) - set(frame):
+            raise InvalidArgumentError(
+                f"{argument('covariates')} has no column {missing!r}; the prior of this model "
+                "depends on a spline of it"
+            )
+        matrix = partial(import_formulaic().model_matrix, f"~ 0 + {spline}", frame, **OPTIONS)
+        spec, splines = evaluated(matrix)
+        columns |= zip(spec.column_names, splines.T, strict=True)
+    if lacking := [term for parts in terms.values() for term in parts if term not in columns]:
+        raise InvalidArgumentError(
+            f"{argument('covariates')} has no column {lacking[0]!r}; the prior of this model "
+            f"depends on {', '.join(map(repr, names))}: give these, as model.matrix of R does"
+            f"{_OF_SPLINES if lacking[0].startswith('s(') else ''}"
+        )
+    return np.column_stack(
+        [np.prod([columns[x] for x in parts], axis=0) for parts in terms.values()]
     )

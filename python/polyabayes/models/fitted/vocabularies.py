@@ -16,10 +16,10 @@ from polyabayes.data.conversion.sources import is_mudata
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.naming import topics_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.models.fitted.fitted_model import FittedModel
+from polyabayes.models.fitted.topic_weights import TopicTransformer
 
 
-class SeveralVocabularies(FittedModel):
+class SeveralVocabularies(TopicTransformer):
     """Base class of models with given parameters whose documents may have several vocabularies."""
 
     decoder: str

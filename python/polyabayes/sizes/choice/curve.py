@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from polyabayes._support.jackknife import Difference, paired_difference, totals_of
 from polyabayes.sizes.choice.race import Race, interval
 
+# Values are those with which ``python -m benches.choice topics`` made its record.
+
 # Loss in nats per token up to which sizes share a smooth curve, if the curve does not bend.
 _SMOOTH = 0.1
 # Default tolerance: loss in nats per token, one percent of the probability of a word.

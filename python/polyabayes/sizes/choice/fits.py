@@ -20,6 +20,8 @@ from polyabayes.models.fitting import LONG_START
 from polyabayes.sizes.choice.held_out_scores import held_out_scores
 from polyabayes.topics.coherence import coherence
 
+# Values are those with which ``python -m benches.choice topics`` made its record.
+
 # Number of most frequent words that match topics of different fits.
 _MATCHED_WORDS = 1_000
 _TOP_WORDS = 10

@@ -38,6 +38,8 @@ from polyabayes.sizes.folds import with_one_thread
 
 _LOG = logging.getLogger(__name__)
 
+# Values without a source are those with which ``python -m benches.choice topics`` made its record.
+
 # Topics of tokens have 16 bits.
 MOST_SIZE = 2**16 - 1
 # A size is dropped if its probability of being as good as the best is below this.

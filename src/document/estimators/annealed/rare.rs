@@ -4,6 +4,8 @@
 //! topics closed even where the document needs them, and replicates agree on what they all miss.
 //! These documents are computed exactly to a larger budget, or along a second path that
 //! lowers the pseudo-counts.
+//!
+//! The limits are those with which `benches/truth/coverage.py rare` made its record.
 
 use crate::urn::LocalUrn;
 

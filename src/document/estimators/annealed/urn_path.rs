@@ -10,7 +10,9 @@ use crate::control::Observer;
 use crate::document::estimators::mean_field::{self, MeanField};
 use crate::error::Result;
 use crate::rng::{LANES, Stream};
-use crate::urn::{BurstTarget, Bursts, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
+use crate::urn::{
+    BurstTarget, Bursts, LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget,
+};
 
 /// Balls that every topic is expected to have at least, or an equal share where there are fewer
 /// tokens: the mean field settles on one mode, and the start must not rule out the others.
@@ -45,20 +47,10 @@ const FEWEST_TEMPERATURES: usize = 100;
 const LEAST_LN_GAIN: f64 = -3.0;
 const LEAST_SHARE: f64 = 1e-3;
 
-/// Share of a word's probability that the topics may have that are not on its list. Runs vary as
-/// much as with sweeps over all topics; with larger shares they vary more than shorter lists save.
-const LEFT_OUT: f64 = 0.005;
-
-/// Cost of a sweep within lists, as a share of that of one over all topics, up to which they pay.
-const MOST_WITHIN: f64 = 0.75;
-
 /// Steps up to which all sweeps are over all topics, unless topics are bursty: documents that need no more
 /// have errors so small that a token outside its list matters. Beyond, one sweep of so many is.
 const ALL_FULL: usize = 128;
 const FULL_EVERY: usize = 16;
-
-/// Topics that take as long as what every token of a sweep takes besides.
-const TOKEN_COST: f64 = 15.0;
 
 /// The reference distribution from which annealing starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,11 +143,10 @@ impl<'a> UrnPath<'a> {
             None => Shortlists::new(urn, &path.expected, LEFT_OUT),
             Some(words) => {
                 words.add_expected(&mut held);
-                Shortlists::of_tokens(urn, held, LEFT_OUT)
+                Shortlists::of_tokens(urn, &held, LEFT_OUT)
             }
         };
-        let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
-        path.lists = (path.cost_within(&lists) <= MOST_WITHIN * n_choices).then_some(lists);
+        path.lists = lists.if_short(urn);
         if has_small(urn) {
             path.bend = 3;
         }
@@ -368,13 +359,7 @@ impl<'a> UrnPath<'a> {
         let full = if self.start == Start::Lowered { 2.0 } else { 1.0 } * n_tokens * n_topics;
         let Some(lists) = &self.lists else { return n_temperatures as f64 * full };
         let n_full = self.n_full(n_temperatures) as f64;
-        n_full * full + (n_temperatures as f64 - n_full) * self.cost_within(lists)
-    }
-
-    /// Multiply-adds of a sweep of one chain within lists, about.
-    fn cost_within(&self, lists: &Shortlists) -> f64 {
-        let (n_moved, n_listed) = lists.n_moved_and_listed(self.urn.counts());
-        n_listed as f64 + TOKEN_COST * n_moved as f64
+        n_full * full + (n_temperatures as f64 - n_full) * lists.cost(self.urn)
     }
 }
 

@@ -3,6 +3,9 @@
 //!
 //! Where Σ is 0 it is a closed form, in one and two dimensions quadrature; else annealed importance
 //! sampling from a Gaussian that is fitted to the posterior, which is unbiased in p.
+//!
+//! The constants of this room are those with which `benches/logistic_normal.py wide` made its record,
+//! but for the most runs of a document in `score.rs`, which is younger.
 
 mod annealing;
 mod bracket;

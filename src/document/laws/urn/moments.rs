@@ -4,14 +4,21 @@ use super::topic_model::TopicModel;
 use crate::control::Observer;
 use crate::counts::Document;
 use crate::document::WeightMoments;
+use crate::document::estimators::mean_field::{self, MeanField};
 use crate::error::Result;
 use crate::estimate::unseen;
 use crate::math::variance;
 use crate::rng::{LANES, Rng};
-use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
+use crate::urn::{LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
+
+/// Rounds of the mean field from which chains start.
+const FIRST_ITERATIONS: usize = 4;
 
 /// Gibbs sweeps of a chain before the first that counts.
-const BURN_IN: usize = 20;
+const BURN_IN: usize = 6;
+
+/// One sweep of so many is over all topics where the likely topics of words are few.
+const FULL_EVERY: usize = 7;
 
 /// Sets the means to those of the balls a + n over the posterior of the document's colours, with their
 /// errors, and the deviations to the variances of the balls. Chains in lockstep have so many sweeps
@@ -36,11 +43,17 @@ pub(super) fn average_balls(
     let urn = LocalUrn::from_scaled_rows(a, &rows, factors.as_deref(), model.bursts());
     let Some(urn) = urn.filter(|urn| urn.n_tokens() > 0) else { return Ok(()) };
     let target = UrnTarget::of(&urn);
-    let mut chains = TopicChains::sequence(&urn, rng, observer)?;
+    let mean_field = MeanField::first_order(FIRST_ITERATIONS);
+    let g = mean_field::responsibilities(&urn, mean_field, &observer)?;
+    let base = mean_field::expected_balls(&urn, &g);
+    let lists = Shortlists::of_tokens(&urn, &g, LEFT_OUT).if_short(&urn);
+    let mut chains = TopicChains::new(&urn, rng)?;
+    chains.extend_all(UrnTarget { base: &base, unit: 0.0, ..target }, observer, |_| ())?;
     let n_kept = n_sweeps.div_ceil(LANES);
     let (mut sums, mut squares) = (vec![[0.0; LANES]; urn.n_topics()], vec![0.0; urn.n_topics()]);
     for sweep in 0..BURN_IN + n_kept {
-        chains.sweep_words(None, target, SweepOrder::Forward, observer)?;
+        let lists = lists.as_ref().filter(|_| sweep % FULL_EVERY > 0);
+        chains.sweep_words(lists, target, SweepOrder::Forward, observer)?;
         if sweep >= BURN_IN {
             for ((sum, square), balls) in sums.iter_mut().zip(&mut squares).zip(chains.balls()) {
                 for (sum, n) in sum.iter_mut().zip(balls.map(f64::from)) {

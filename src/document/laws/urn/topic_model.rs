@@ -122,7 +122,7 @@ impl TopicModel {
     pub fn with_topic_concentration(mut self, concentration: &[f64]) -> Result<Self> {
         let n_topics = self.urn.n_topics();
         check_length("topic_concentration", concentration.len(), n_topics)?;
-        check_all("topic_concentration", concentration, "at least 1e-100", |s| s >= 1e-100)?;
+        check_all("topic_concentration", concentration, "at least 1e-60", |s| s >= 1e-60)?;
         if self.vocabularies.ranges().count() > 1 {
             return Err(Error::BurstyVocabularies);
         }

@@ -1,5 +1,6 @@
 //! Buffers of a step of bursty topics, and the weights of a token with the second layer of the urn.
 
+use super::layers::LOOKAHEAD;
 use crate::rng::{LANES, Lanes};
 use crate::urn::chains::kernels::put;
 use crate::urn::chains::sweeps::Singles;
@@ -10,12 +11,17 @@ use crate::urn::{BurstTarget, Counts, UrnTarget};
 pub(in crate::urn::chains) struct BurstBuffers {
     /// Balls of each topic before the first draw, and r.
     pub(super) single: Vec<(f32, f32)>,
+    /// Weights of a token in single precision, how much they grow with it, and cumulative ones.
+    pub(super) single_weights: Vec<Singles>,
+    pub(super) single_gains: Vec<Singles>,
     pub(super) single_sums: Vec<Singles>,
     /// All topics, where there are no lists.
     pub(super) all: Vec<u16>,
     /// Tokens of one word in each topic.
     pub(super) held: Vec<Counts>,
     pub(super) weights: Vec<Lanes>,
+    /// How much the weight of each topic grows with every token of the word that joins it.
+    pub(super) gains: Vec<[Lanes; LOOKAHEAD]>,
     pub(super) sums: Vec<Lanes>,
     /// Topics of the tokens of a word before a move, and the total weights that they met.
     pub(super) before: Vec<[u16; LANES]>,
@@ -31,8 +37,11 @@ impl BurstBuffers {
         let single = target.base.iter().zip(second.rates);
         self.single.clear();
         self.single.extend(single.map(|(&base, &rate)| (base as f32, rate as f32)));
-        self.single_sums.resize(n_topics, [0.0; LANES]);
+        for single in [&mut self.single_weights, &mut self.single_gains, &mut self.single_sums] {
+            single.resize(n_topics, [0.0; LANES]);
+        }
         self.weights.resize(n_topics, [0.0; LANES]);
+        self.gains.resize(n_topics, [[0.0; LANES]; LOOKAHEAD]);
         self.sums.resize(n_topics, [0.0; LANES]);
         self.hold(n_topics, &[]);
         let mut all = std::mem::take(&mut self.all);

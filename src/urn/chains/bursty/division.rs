@@ -12,73 +12,76 @@ use crate::urn::Counts;
 const MOST_DIVIDED: usize = 512;
 const RAREST: f64 = 1e300;
 
-impl Word<'_, '_> {
-    /// Divides the tokens that two topics hold anew between them, by the conditional of the division: where
-    /// a topic likes to hold all tokens of a word or none, the ways between are rare. One topic is that
-    /// of any token, the other any on the list: so likely before as after.
-    #[inline(always)]
-    pub(super) fn divide(&mut self, topics: &mut [[u16; LANES]], uniforms: &mut impl UniformLanes) {
-        let n_moved = topics.len().min(MOST_DIVIDED);
-        let topics = &mut topics[..n_moved];
-        let (darts, others) = (uniforms.next(), uniforms.next());
-        let mut pair = [[0; LANES]; 2];
-        let mut is_still = [false; LANES];
+/// Divides the tokens that two topics hold anew between them, by the conditional of the division: where
+/// a topic likes to hold all tokens of a word or none, the ways between are rare. One topic is that
+/// of any token, the other any on the list: so likely before as after.
+#[polyabayes_macros::vectorised]
+pub(super) fn divide<U: UniformLanes>(
+    word: &mut Word<'_, '_>,
+    topics: &mut [[u16; LANES]],
+    uniforms: &mut U,
+) {
+    let n_moved = topics.len().min(MOST_DIVIDED);
+    let topics = &mut topics[..n_moved];
+    let (darts, others) = (uniforms.next(), uniforms.next());
+    let mut pair = [[0; LANES]; 2];
+    let mut is_still = [false; LANES];
+    for lane in 0..LANES {
+        let one = topics[(darts[lane] * n_moved as f64) as usize][lane];
+        let place = (others[lane] * (word.among.len() - 1) as f64) as usize;
+        let own = word.among.binary_search(&one);
+        let other = word.among[place + usize::from(own.is_ok_and(|own| own <= place))];
+        pair[0][lane] = one.min(other);
+        pair[1][lane] = one.max(other);
+        is_still[lane] = own.is_err();
+    }
+    let [one, other] = pair;
+    let mut held = [[0; LANES]; 2];
+    for topics in topics.iter() {
         for lane in 0..LANES {
-            let one = topics[(darts[lane] * n_moved as f64) as usize][lane];
-            let place = (others[lane] * (self.among.len() - 1) as f64) as usize;
-            let own = self.among.binary_search(&one);
-            let other = self.among[place + usize::from(own.is_ok_and(|own| own <= place))];
-            pair[0][lane] = one.min(other);
-            pair[1][lane] = one.max(other);
-            is_still[lane] = own.is_err();
-        }
-        let [one, other] = pair;
-        let mut held = [[0; LANES]; 2];
-        for topics in topics.iter() {
-            for lane in 0..LANES {
-                held[0][lane] += i32::from(topics[lane] == one[lane]);
-                held[1][lane] += i32::from(topics[lane] == other[lane]);
-            }
-        }
-        for (pair, held) in pair.iter().zip(&held) {
-            self.give(pair, &map_lanes(*held, |n| -n));
-        }
-        let mut total = held[0];
-        for lane in 0..LANES {
-            total[lane] += held[1][lane];
-        }
-        let new = self.draw_division(&one, &other, &total, uniforms.next());
-        let mut left = [[0; LANES]; 2];
-        for lane in 0..LANES {
-            let first = if is_still[lane] { held[0][lane] } else { new[lane] };
-            left[0][lane] = first;
-            left[1][lane] = total[lane] - first;
-        }
-        for (pair, held) in pair.iter().zip(&left) {
-            self.give(pair, held);
-        }
-        if left == held {
-            return;
-        }
-        for topics in topics {
-            let darts = uniforms.next();
-            for lane in 0..LANES {
-                let is_one = topics[lane] == one[lane];
-                if left[0][lane] + left[1][lane] == 0
-                    || is_still[lane]
-                    || !(is_one || topics[lane] == other[lane])
-                {
-                    continue;
-                }
-                let [first, second] = [0, 1].map(|i| left[i][lane]);
-                let place =
-                    usize::from(darts[lane] * f64::from(first + second) >= f64::from(first));
-                left[place][lane] -= 1;
-                topics[lane] = pair[place][lane];
-            }
+            held[0][lane] += i32::from(topics[lane] == one[lane]);
+            held[1][lane] += i32::from(topics[lane] == other[lane]);
         }
     }
+    for (pair, held) in pair.iter().zip(&held) {
+        word.give(pair, &map_lanes(*held, |n| -n));
+    }
+    let mut total = held[0];
+    for lane in 0..LANES {
+        total[lane] += held[1][lane];
+    }
+    let new = word.draw_division(&one, &other, &total, uniforms.next());
+    let mut left = [[0; LANES]; 2];
+    for lane in 0..LANES {
+        let first = if is_still[lane] { held[0][lane] } else { new[lane] };
+        left[0][lane] = first;
+        left[1][lane] = total[lane] - first;
+    }
+    for (pair, held) in pair.iter().zip(&left) {
+        word.give(pair, held);
+    }
+    if left == held {
+        return;
+    }
+    for topics in topics {
+        let darts = uniforms.next();
+        for lane in 0..LANES {
+            let is_one = topics[lane] == one[lane];
+            if left[0][lane] + left[1][lane] == 0
+                || is_still[lane]
+                || !(is_one || topics[lane] == other[lane])
+            {
+                continue;
+            }
+            let [first, second] = [0, 1].map(|i| left[i][lane]);
+            let place = usize::from(darts[lane] * f64::from(first + second) >= f64::from(first));
+            left[place][lane] -= 1;
+            topics[lane] = pair[place][lane];
+        }
+    }
+}
 
+impl Word<'_, '_> {
     /// Adds tokens of the word to one topic of each lane.
     #[inline(always)]
     fn give(&mut self, topics: &[u16; LANES], n: &Counts) {
@@ -106,7 +109,8 @@ impl Word<'_, '_> {
         divisions.push(last);
         for m in 1..=most {
             let left = map_lanes(*total, |total| f64::from((total - m).max(0)));
-            let (gained, lost) = (one.weights(f64::from(m - 1)), other.weights_beside(&left));
+            let gained = one.weights_beside(&[f64::from(m - 1); LANES]);
+            let lost = other.weights_beside(&left);
             for lane in 0..LANES {
                 let ratio = (left[lane] + 1.0) * gained[lane]
                     / (f64::from(m) * lost[lane].max(f64::MIN_POSITIVE));

@@ -89,7 +89,6 @@ pub(super) fn whole_words(
 }
 
 /// A sweep over whole words, among all topics or those on their lists.
-#[polyabayes_macros::vectorised]
 pub(super) fn sweep_words<U: UniformLanes>(
     tokens: BurstyTokens<'_, U>,
     part: Range<usize>,
@@ -102,21 +101,21 @@ pub(super) fn sweep_words<U: UniformLanes>(
     let all = buffers.take_up(target, second);
     let mut left = part;
     while !left.is_empty() {
-        let word = whole_words(cells, &mut left, order, 1);
-        let cell = cells[word.start];
+        let tokens = whole_words(cells, &mut left, order, 1);
+        let cell = cells[tokens.start];
         let list = lists.map(|lists| lists.list(cell));
         let among = list.as_ref().map_or(&all[..], |list| list.topics);
         if list.is_some() && among.len() < 2 {
             continue;
         }
-        let topics = &mut topics[word];
+        let topics = &mut topics[tokens];
         let is_listed =
             |topic: u16| list.as_ref().is_none_or(|list| list.is_listed[usize::from(topic)]);
         let (balls, buffers) = (&mut *balls, &mut *buffers);
         let mut state = Word { cell, among, target, second, balls, buffers };
         if let [topic] = topics {
             take(state.balls, topic);
-            let new = state.draw_single(uniforms);
+            let new = word::draw_single(&mut state, uniforms);
             for lane in 0..LANES {
                 topic[lane] = if is_listed(topic[lane]) { new[lane] } else { topic[lane] };
             }

@@ -24,24 +24,24 @@ def documents_of_topics(
     one vocabulary. `topic_word` are weights of words, `vocabularies` the columns of each
     vocabulary. The returned topics are those of the tokens, ordered by document and word.
     """
-    n_documents, n_words = len(topic_counts), topic_word.shape[1]
-    cells = topic_counts.reshape(n_documents, len(vocabularies), -1)
+    cells = topic_counts.reshape(len(topic_counts), len(vocabularies), -1)
     documents, places, topics = (
         np.repeat(index, cells.ravel()) for index in np.indices(cells.shape).reshape(3, -1)
     )
     words = np.empty(len(topics), dtype=np.int64)
-    for place, columns in enumerate(vocabularies):
-        own_words = np.arange(n_words)[columns]
-        for topic, row in enumerate(topic_word[:, columns]):
-            own = np.flatnonzero((topics == topic) & (places == place))
-            if len(own):
-                words[own] = rng.choice(own_words, size=len(own), p=row / row.sum())
+    n_each = cells.sum(axis=0)
+    of_each = np.split(np.lexsort((topics, places)), np.cumsum(n_each)[:-1])
+    for own, (place, topic) in zip(of_each, np.ndindex(n_each.shape), strict=True):
+        columns = np.arange(topic_word.shape[1])[vocabularies[place]]
+        weights = topic_word[topic, columns]
+        if len(own):
+            words[own] = rng.choice(columns, size=len(own), p=weights / weights.sum())
     if concentration is not None and np.isfinite(concentration).any():
         words = words[_sources(documents, topics, concentration, rng)]
     # Tokens of a word are shuffled, so that their topics are a draw from the posterior.
     order = np.lexsort((rng.random(len(words)), words, documents))
-    ones = np.ones(len(words), dtype=np.int64)
-    counts = sparse.coo_matrix((ones, (documents, words)), (n_documents, n_words))
+    ones, shape = np.ones(len(words), dtype=np.int64), (len(topic_counts), topic_word.shape[1])
+    counts = sparse.coo_matrix((ones, (documents, words)), shape)
     return counts.tocsr(), topics[order].astype(np.uint16)
 
 

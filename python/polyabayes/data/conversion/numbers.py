@@ -1,0 +1,83 @@
+"""Numbers as people write them: with separators of thousands, decimal commas, and dashes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from math import isnan
+
+from polyabayes.data.names import NAMES
+
+# Options of pandas and the numbers that they read, in the order in which they are tried.
+_WRITTEN: dict[re.Pattern[str], dict[str, str]] = {
+    re.compile(f"[+-]?({digits})%?"): options
+    for digits, options in (
+        (r"([1-9]\d?\d?(\.\d{3})+|\d{1,3})(,\d+)?", {"thousands": ".", "decimal": ","}),
+        (r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", {}),
+        (r"(\d{1,3}(,\d{3})+|\d+)(\.\d+)?", {"thousands": ","}),
+        (r"\d+(,\d+)?", {"decimal": ","}),
+        *(
+            (rf"(\d{{1,3}}({blank}\d{{3}})+|\d+)(,\d+)?", {"thousands": blank, "decimal": ","})
+            for blank in "\xa0\u202f '\u2019"
+        ),
+    )
+}
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text represents, or None."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else None
+    except ValueError:
+        return None
+
+
+def is_like_a_number(text: str) -> bool:
+    """Whether a text is a number as people of some country write it, or a truth value."""
+    plain = text.strip()
+    is_bool = plain.lower() in NAMES["truth"]
+    return number_of(text) is not None or is_bool or any(x.fullmatch(plain) for x in _WRITTEN)
+
+
+def is_dash(text: str) -> bool:
+    """Whether a text marks a cell where nothing was counted."""
+    return text.strip() in NAMES["dash"]
+
+
+def label_order(labels: Iterable[str]) -> list[str]:
+    """Sort labels: by value if all are numbers, else as text."""
+    texts = sorted(labels)
+    numbers = [number_of(text) for text in texts]
+    if any(number is None or isnan(number) for number in numbers):
+        return texts
+    return [texts[place] for place in sorted(range(len(texts)), key=lambda k: numbers[k] or 0)]
+
+
+def options_of_numbers(texts: Iterable[str], sep: str) -> dict[str, str]:
+    """Options of pandas by which all of the texts are numbers; empty if it needs none.
+
+    In files with semicolons, and where small numbers are written without one, a point before three
+    digits divides thousands.
+    """
+    held = {text.strip() for text in texts}
+    numbers = held.difference(NAMES["dash"])
+    n_pointed = sum("." in text for text in numbers)
+    may_divide = {".": (sep == ";" and n_pointed) or 0 < n_pointed < len(numbers), ",": sep != ";"}
+    options: dict[str, str] = {}
+    for pattern, given in _WRITTEN.items():
+        thousands = given.get("thousands", "")
+        if may_divide.get(thousands, True) and all(map(pattern.fullmatch, numbers)):
+            options = {name: x for name, x in given.items() if any(x in y for y in numbers)}
+            if not thousands.isascii():
+                options["engine"] = "python"  # Other engines of pandas ignore such separators.
+            break
+    if held - numbers:
+        options["na_values"] = min(held - numbers)
+    return options
+
+
+def read_number(text: str, options: dict[str, str]) -> float | None:
+    """The number of a text that is written so; NaN for a dash."""
+    plain = text.strip().replace(options.get("thousands", "\0"), "")
+    plain = plain.replace(options.get("decimal", "."), ".")
+    return float("nan") if plain in NAMES["dash"] else number_of(plain)

@@ -1,0 +1,120 @@
+"""The calls that messages offer for levels, sums, cells and signatures are right as they stand."""
+
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyabayes as pb
+from helpers.refusals import call_of
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, PolyabayesError
+
+SALES = "region,product,units\nN,a,3\nN,b,4\nS,a,5\n"
+
+
+@pytest.mark.parametrize("sep", [",", ";"])
+def test_whole_numbers_beside_labels_are_counts_or_an_axis(tmp_path, sep):
+    path = tmp_path / "x.csv"
+    path.write_text(SALES.replace(",", sep))
+    frame = pd.read_csv(path, sep=sep)
+    for door, table in ((pb.read_tensor, path), (pb.CountTensor.from_frame, frame)):
+        with pytest.raises(PolyabayesError, match="use counts='units'; if not, axes="):
+            door(table)
+        assert door(table, counts="units").total == 12
+        assert door(table, axes=list(frame.columns)).total == 3
+    assert pb.CountTensor.from_frame(frame.astype("category")).total == 3
+    path.write_text("region;product;units\nN;a;2.000\nN;b;1,5\nS;a;5\n")
+    with pytest.raises(PolyabayesError, match=r"holds '2\.000'") as caught:
+        pb.read_tensor(path, counts="units")
+    call = str(caught.value).partition("written so, ")[2]
+    assert call.endswith("sep=';', thousands='.', decimal=','), counts='units')")
+
+
+def test_a_table_of_counts_is_no_table_of_factors(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text(",Jan,Feb\nN,1,3\nS,2,4\n")
+    call = call_of(PolyabayesError, pb.read_tensor, "x.csv")
+    found = eval(call, {"polyabayes": pb, "pandas": pd})
+    assert (found.total, found.labels[0].tolist()) == (10, ["N", "S"])
+
+
+def test_sums_among_the_counts_are_a_warning_with_the_call_that_leaves_them_out():
+    table = pd.DataFrame([[2, 3], [0, 5]], index=["A", "B"], columns=["tea", "mug"])
+    plain = table.assign(Total=table.sum(axis=1))
+    whole = pd.concat([table, table.sum().to_frame("Grand Total").T])
+    genes = table.T.rename({"tea": "__no_feature"}).assign(C=1).T
+    for summed, kept in ((plain, table), (whole, table), (genes, genes[["mug"]])):
+        with pytest.warns(DataWarning, match="if so, use corpus") as caught:
+            corpus = pb.Corpus(summed)
+        call = str(caught[0].message).partition("use ")[2]
+        assert eval(call, {"corpus": corpus}).counts.toarray().tolist() == kept.to_numpy().tolist()
+    long = plain.stack().rename_axis(["shop", "item"]).reset_index(name="n")
+    with pytest.warns(DataWarning, match="level of 'item', 'Total'") as caught:
+        pb.CountTensor.from_frame(long)
+    call = str(caught[0].message).partition("use ")[2]
+    assert eval(call, {"CountTensor": pb.CountTensor, "frame": long}).total == 10
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (pd.DataFrame({"id": ["a", "b"], "urn": [1, np.nan], "ball": [2, 3]}), [[1, 2], [0, 3]]),
+        (pd.DataFrame({"id": ["a", "b"], "urn": [1, -1], "ball": [2, 3]}), [[1, 2]]),
+        (pd.DataFrame({"id": ["a", "b"], "urn": ["1,000", "5"]}), [[1000], [5]]),
+        (pd.DataFrame({"urn": ["1,000", "5"]}, index=["a", "b"]), [[1000], [5]]),
+    ],
+)
+def test_frames_that_are_refused_come_with_the_call_that_takes_them(table, expected):
+    with pytest.raises(PolyabayesError) as caught:
+        pb.Corpus.from_table(table)
+    call = re.search(r"polyabayes\.Corpus.from_table.*\)$", str(caught.value))[0]
+    names = {"polyabayes": pb, "pandas": pd, "io": io, "table": table}
+    assert eval(call, names).counts.toarray().tolist() == expected
+
+
+def test_signatures_with_words_in_rows_are_refused_with_the_call_that_turns_them():
+    topics = pd.DataFrame({"S1": [0.5, 0.2, 0.3], "S2": [0.1, 0.1, 0.8]}, index=["x", "y", "z"])
+    for table in (topics, topics.rename_axis("Type").reset_index()):
+        for make in (
+            lambda topics: pb.DocumentModel.mixture(topics, [0.5, 0.5]),
+            lambda topics: pb.LatentDirichletAllocation.from_parameters(
+                topic_word=topics, doc_topic_prior=1.0
+            ),
+        ):
+            call = call_of(InvalidArgumentError, make, table)
+            turned = eval(call, {"topic_word": table})
+            assert make(turned).vocabulary_.tolist() == ["x", "y", "z"]
+
+
+def test_further_headers_of_a_survey_are_left_out_with_a_warning(tmp_path):
+    path = tmp_path / "x.csv"
+    second = '"{""ImportId"":""_r""}","{""ImportId"":""Q1""}"'
+    rows = "".join(f"R_{row},{answer}\n" for row, answer in enumerate(["an urn", "a ball"]))
+    path.write_text(f"Id,Q1\nResponse ID,Why?\n{second}\n{rows}")
+    with pytest.warns(DataWarning, match="lines 2 to 3 are further headers of a survey"):
+        corpus = pb.read_corpus(path, text="Q1")
+    assert (corpus.ids.tolist(), corpus.vocabulary.tolist()) == (
+        ["R_0", "R_1"],
+        ["an", "ball", "urn"],
+    )
+    frame = pd.read_csv(path)
+    call = call_of(PolyabayesError, pb.Corpus.from_table, frame, text="Q1")
+    found = eval(call, {"polyabayes": pb, "table": frame})
+    assert found.counts.toarray().tolist() == corpus.counts.toarray().tolist()
+
+
+def test_calls_keep_what_the_caller_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    orders = "order,sku,quantity\n1,tea,3\n1,mug,-2\n2,tea,5\n"
+    genes = "G;chr;S1;S2\nG1;c1;1.000;2\nG2;c2;0;3\n"
+    for text, options, expected in (
+        (orders, {"document": "order", "word": "sku", "count": "quantity"}, [[3], [5]]),
+        (genes, {"ids": "G", "metadata": ["chr"], "transpose": True}, [[1000, 0], [2, 3]]),
+    ):
+        (tmp_path / "x.csv").write_text(text)
+        with pytest.raises(PolyabayesError) as caught:
+            pb.read_corpus("x.csv", **options)
+        call = re.search(r"polyabayes\.Corpus.*\)$", str(caught.value))[0]
+        assert eval(call, {"polyabayes": pb, "pandas": pd}).counts.toarray().tolist() == expected
