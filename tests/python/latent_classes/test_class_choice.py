@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,19 @@ def test_candidates_that_particles_of_a_neighbour_put_far_behind_get_no_look() -
             assert own.evidences[one].value < best - 10 > rough.value
             n_skipped += 1
     assert n_skipped >= 2
+
+
+def test_a_lower_evidence_by_particles_of_a_neighbour_replaces_no_look() -> None:
+    tensor, run, one = pb.CountTensor.from_frame(FRAME), Run(0, 1, False), ((2,), 1)
+    compared = ClassComparison(tensor, PRIORS["learned"], {2: 0.0}, run)
+    compared._most_exact = 0.0
+    compared.look(one, 0)
+    found = compared.evidences[one]
+    for apart, is_replaced in ((6.0, False), (-6.0, True)):
+        own = replace(found, value=found.value + apart, std_error=4.0)
+        compared.evidences[one] = own
+        compared.look(((2,), 2), 0)
+        assert (compared.evidences[one] is not own) == is_replaced
 
 
 def test_particles_that_miss_the_classes_are_not_believed() -> None:

@@ -99,9 +99,8 @@ class StagedComparison(Comparison):
 
     def is_far(self, one: Candidate) -> bool:
         """Whether particles of the next concentration put the evidence far below the best."""
-        if one not in self._rough:
+        if (rough := self._rough.get(one)) is None:
             return False
-        rough = self._rough[one]
         most = rough.value + most_shortfall(rough) + self.ln_masses[one[0]] + _FAR
         return bool(most < max(self.joint().values()) + np.log(self.least_odds))
 
@@ -135,6 +134,10 @@ class StagedComparison(Comparison):
             other = (sizes, place)
             held = self.evidences.get(other)
             if held is not None and other in self.looked_at:
+                if evidence.value + honest_error(evidence) < held.value:
+                    # Particles that miss the classes agree, and are too low; no estimate is too
+                    # high as often.
+                    continue
                 evidence = _confirmed(evidence, held)
             most = _SURE if held is None else honest_error(held)
             if honest_error(evidence) < most:
@@ -218,9 +221,8 @@ class StagedComparison(Comparison):
         """Whether further particles are wanted, and may be of use."""
         if not self.lacks(one):
             return False
-        is_first = not self.looked_at.get(one)
-        is_hopeless = self.evidences[one].std_error >= _HOPELESS
-        return is_first or not is_hopeless or not self._n_samples(one[0])
+        is_hopeless = self.looked_at.get(one, 0) > 0 and self.evidences[one].std_error >= _HOPELESS
+        return not is_hopeless or not self._n_samples(one[0])
 
     def _wants_tempering(self, one: Candidate) -> bool:
         """Whether tempering is wanted, cheap, and may have less error, as that of others had."""
