@@ -33,7 +33,7 @@ check-python:
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest polyabayes._core --allowlist .ci/stubtest.txt
 
-# Laws of large samples: release build, minutes.
+# Laws of large samples, those of the core as in a release: minutes.
 test-slow: .venv/built .venv/tested
 	cargo test --quiet --release -- --include-ignored
 	$(BIN)/python -m pytest --quiet -m slow

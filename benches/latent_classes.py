@@ -68,8 +68,13 @@ def choice(sets: int = 30, minutes: float = 60.0) -> None:
     table = Table(name, f"{COMMAND} choice", columns | {"s a set": ".1f"}, RESTS_ON)
     for row in counted(pieces, sizes):
         table.add(*row)
+    save(table, note=told_with_commits(pieces))
+
+
+def told_with_commits(pieces: list[dict[str, Any]]) -> str:
+    """The note of sets that several states of the code have made."""
     commits = ", ".join(sorted({piece["commit"] for piece in pieces}))
-    save(table, note=f"sets by {commits}; {told(pieces)}")
+    return f"sets by {commits}; {told(pieces)}"
 
 
 def made(
@@ -106,7 +111,7 @@ def items(minutes: float = 40.0) -> None:
     table = Table(name, f"{COMMAND} items", columns | {"s a set": ".1f"}, RESTS_ON)
     for row in counted(pieces, sorted({tuple(piece["cell"]) for piece in pieces}), names):
         table.add(*row)
-    save(table, note=told(pieces))
+    save(table, note=told_with_commits(pieces))
 
 
 def small() -> None:

@@ -21,7 +21,8 @@ const SLICE: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// A pool of one thread that waits for the next call of this thread, as making threads takes as
-    /// long as short work; and the process that it is in, as threads do not survive a fork.
+    /// long as short work; and the process that it is in, as threads do not survive a fork. It stays on
+    /// the processors that were allowed when it was made.
     static IDLE: Cell<Option<(u32, ThreadPool)>> = const { Cell::new(None) };
 }
 

@@ -14,7 +14,7 @@ use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
 use crate::urn::{Counts, Shortlists, SweepOrder, UrnTarget};
 
 /// Total weight below which single precision may have lost some of its parts.
-const LEAST_TOTAL: f32 = 1e-15;
+pub(super) const LEAST_TOTAL: f32 = 1e-15;
 
 /// Roundings of a draw beside those of its sums; see [`pick`].
 const ROUNDINGS: f32 = 32.0;

@@ -37,7 +37,8 @@ _EXACT = 1e7
 # agree.
 _NEIGHBOURS, _SURE = 2, 0.1
 # Nats below a chance at which particles of the next concentration make a look needless, too: none
-# of 122 looks at planted sets that they made needless came within 15 nats of the best.
+# of 122 looks that they made needless in sets of `benches/latent_classes.py choice` came within 15
+# nats of the best.
 _FAR = 10.0
 # Answers that tempering visits in some ten seconds, by hidden level and by sweep; and the least and
 # most sweeps.

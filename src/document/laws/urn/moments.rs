@@ -18,12 +18,13 @@ const FIRST_ITERATIONS: usize = 4;
 const BURN_IN: usize = 6;
 
 /// One sweep of so many is over all topics where the likely topics of words are few.
-const FULL_EVERY: usize = 7;
+const SWEEPS_PER_FULL: usize = 7;
 
 /// Sets the means to those of the balls a + n over the posterior of the document's colours, with their
-/// errors, and the deviations to the variances of the balls. Chains in lockstep have so many sweeps
-/// together after their first ones. Topics that cannot produce any of the words keep their prior, and
-/// topics that are one in the document share its tokens by their pseudo-counts.
+/// errors, and the deviations to the variances of the balls. Chains in lockstep take `n_sweeps` sweeps
+/// between them after the burn-in. Topics that cannot produce any of the words keep their prior, and
+/// topics that are one in the document share its tokens by their pseudo-counts. All chains start at one
+/// mean field: where topics are so alike that they do not forget it, the errors are too small.
 pub(super) fn average_balls(
     model: &TopicModel,
     document: Document<'_>,
@@ -52,7 +53,7 @@ pub(super) fn average_balls(
     let n_kept = n_sweeps.div_ceil(LANES);
     let (mut sums, mut squares) = (vec![[0.0; LANES]; urn.n_topics()], vec![0.0; urn.n_topics()]);
     for sweep in 0..BURN_IN + n_kept {
-        let lists = lists.as_ref().filter(|_| sweep % FULL_EVERY > 0);
+        let lists = lists.as_ref().filter(|_| sweep % SWEEPS_PER_FULL > 0);
         chains.sweep_words(lists, target, SweepOrder::Forward, observer)?;
         if sweep >= BURN_IN {
             for ((sum, square), balls) in sums.iter_mut().zip(&mut squares).zip(chains.balls()) {

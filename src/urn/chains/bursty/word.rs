@@ -9,7 +9,7 @@ use super::layers::{Layers, ahead};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
 use crate::urn::chains::kernels::{put, take};
-use crate::urn::chains::sweeps::{Singles, pick, pick_exactly};
+use crate::urn::chains::sweeps::{LEAST_TOTAL, Singles, pick, pick_exactly};
 use crate::urn::{BurstTarget, Counts, UrnTarget};
 
 /// Roundings of a draw beside those of its sums: 10 of a weight, twice, and those of the dart; see
@@ -33,12 +33,13 @@ pub(super) struct Word<'s, 't> {
 
 impl Word<'_, '_> {
     /// Fills the weights of a token, and how they grow with one of the word, in single precision; returns
-    /// the totals.
+    /// the totals, and the least growth. Growth is not negative, but where topics of an early temperature
+    /// let a word repeat less than they fill up.
     #[inline(always)]
-    fn fill_singles(&mut self) -> Singles {
+    fn fill_singles(&mut self) -> [Singles; 2] {
         let BurstBuffers { single, single_weights, single_gains, held, .. } = &mut *self.buffers;
         let (q, unit) = (self.target.row(self.cell), self.target.unit as f32);
-        let mut total = [0.0; LANES];
+        let (mut total, mut least) = ([0.0; LANES], [0.0; LANES]);
         for (&topic, (weights, gains)) in
             self.among.iter().zip(single_weights.iter_mut().zip(single_gains))
         {
@@ -51,11 +52,13 @@ impl Word<'_, '_> {
                 let (n, c) = (n + 1.0, c + 1.0);
                 let next = (base + unit * n) * (q + repeat * c) / (1.0 + rate * n);
                 weights[lane] = weight;
-                gains[lane] = next - weight;
+                let gain = next - weight;
+                gains[lane] = gain;
+                least[lane] = if gain < least[lane] { gain } else { least[lane] };
                 total[lane] += weight;
             }
         }
-        total
+        [total, least]
     }
 
     /// Places among the topics on which darts fall, given the cumulative weights of a token, or where
@@ -256,10 +259,13 @@ pub(super) fn redraw_pair<U: UniformLanes>(
     let before = [*topics[0], *topics[1]];
     before.iter().for_each(|topics| word.take(topics));
     let n_listed = word.among.len();
-    let first_total = word.fill_singles();
-    let mut inverse = [1.0; LANES];
+    let [first_total, least_gain] = word.fill_singles();
+    // Where single precision has lost something, totals are zero, and draws are made in double.
+    let (mut inverse, mut is_kept) = ([1.0; LANES], [0.0; LANES]);
     for lane in 0..LANES {
         inverse[lane] /= first_total[lane];
+        let has_parts = if first_total[lane] > LEAST_TOTAL { 1.0 } else { 0.0 };
+        is_kept[lane] = if least_gain[lane] < 0.0 { 0.0 } else { has_parts };
     }
     let BurstBuffers { single_weights, single_gains, single_sums, .. } = &mut *word.buffers;
     let mut total = [0.0; LANES];
@@ -269,6 +275,9 @@ pub(super) fn redraw_pair<U: UniformLanes>(
             total[lane] += weights[lane] * (1.0 + gains[lane] * inverse[lane]);
         }
         single_sums[place] = total;
+    }
+    for lane in 0..LANES {
+        total[lane] *= is_kept[lane];
     }
     let [first, second] = topics;
     let places = word.pick(&total, 2.02 * n_listed as f32 + PAIR_ROUNDINGS, uniforms, true);
@@ -283,6 +292,9 @@ pub(super) fn redraw_pair<U: UniformLanes>(
             total[lane] += weights[lane] + is_first * gains[lane];
         }
         single_sums[place] = total;
+    }
+    for lane in 0..LANES {
+        total[lane] *= is_kept[lane];
     }
     let places = word.pick(&total, PAIR_ROUNDINGS, uniforms, false);
     *second = map_lanes(places, |place| word.among[place as usize]);
