@@ -93,9 +93,10 @@ def concentrations(value: Any, n_components: int) -> NDArray[np.float64]:
             rule = "is learned by `fit`; polyabayes.learn_topic_concentration takes given topics"
         raise checks.wrong(name, value, rule)
     found = checks.vector(name, value, n_components)
-    bad = np.flatnonzero(~(found > 0))
+    # The least that the core takes.
+    bad = np.flatnonzero(~(found >= 1e-60))
     if len(bad):
-        rule = f"must be positive, or inf for LDA, but entry {bad[0]} is {found[bad[0]]}"
+        rule = f"must be at least 1e-60, or inf for LDA, but entry {bad[0]} is {found[bad[0]]}"
         raise checks.wrong(name, value, rule)
     return found.copy()
 
