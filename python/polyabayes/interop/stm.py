@@ -88,6 +88,8 @@ def from_stm(
     >>> result = pb.log_likelihood(stm, documents, covariates=survey)  # doctest: +SKIP
     """
     is_python = type(fit).__name__ == "StructuralTopicModel"
+    if vocabulary is not None and not is_python:
+        raise InvalidArgumentError(f"{argument('vocabulary')}: a fit of R keeps its own words")
     parts = _of_python(fit, vocabulary) if is_python else _fit_in(fit, name)
     settings, topics = parts["settings"], np.exp(_topics_at(parts, level))
     gamma = parts["mu"].get("gamma")
@@ -99,7 +101,10 @@ def from_stm(
     design = settings["covariates"]["X"] if gamma is not None else None
     names = _names_of(design)
     if covariates is not None:
-        names = _with_knots(names or [], covariates, design)
+        if names is None:
+            told = "the fit keeps no named design matrix whose splines they could tell"
+            raise InvalidArgumentError(f"{argument('covariates')}: {told}")
+        names = _with_knots(names, covariates, design)
     return DocumentModel.logistic_normal(
         normalised(topics, "beta of the fit"),
         covariance=np.asarray(parts["sigma"], dtype=np.float64),

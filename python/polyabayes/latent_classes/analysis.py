@@ -204,7 +204,7 @@ class LatentClassAnalysis(FittedClasses):
         strata: Any = None,
         clusters: Any = None,
         replicate_weights: Any = None,
-        replicate_method: str | float = "jackknife",
+        replicate_method: str | float | Sequence[float] | None = None,
         covariates: Any = None,
         missing: Sequence[Any] = (),
     ) -> Self:
@@ -228,12 +228,13 @@ class LatentClassAnalysis(FittedClasses):
             columns with them, for errors of a complex sample. Strata have two clusters or more;
             without `clusters`, every row is one.
         replicate_weights : matrix of shape (n_rows, n_replicates) or sequence of str, optional
-            For ``"em"``, in place of strata and clusters: replicate weights, or the columns with
-            them. Each replicate changes the estimate by one Newton step from that of all rows.
-        replicate_method : {"jackknife", "brr", "bootstrap"} or float, default="jackknife"
-            How R replicates were made: the variance is the sum of the squares of the changes, times
-            (R - 1)/R for a jackknife that leaves out one cluster each, 1/R for balanced repeated
-            replication and a bootstrap, or this number: 1/(R (1 - k)²) for Fay's method.
+            For ``"em"``, in place of strata and clusters: replicate weights of any scale, or the
+            columns with them. Each changes the estimate by one Newton step from that of all rows.
+        replicate_method : {"jackknife", "brr", "bootstrap"}, float or R floats, optional
+            How the R replicates were made, needed with them: the variance is the sum of the squares
+            of the changes, times (R - 1)/R for a jackknife that leaves out one cluster each (JK1),
+            1/R for balanced repeated replication and a bootstrap, or this number: 1/(R (1 - k)²)
+            for Fay's method; one for each replicate for a jackknife within strata (JKn).
         covariates : DataFrame, mapping or matrix, optional
             Covariates of membership; categories are coded by their levels. With `formula`, the
             columns that it names; by default those of `X`.
@@ -256,19 +257,18 @@ class LatentClassAnalysis(FittedClasses):
         [0, 0, 1, 1]
         """
         named = [column for column in (strata, clusters) if isinstance(column, str)]
-        if isinstance(replicate_weights, (list, tuple)):
-            named += [column for column in replicate_weights if isinstance(column, str)]
+        named += Replicates.columns(replicate_weights)
         answers, sizes, ends = self._checked(X, weights, missing, named)
-        units: SampledUnits | Replicates | None
-        units = SampledUnits.of(X, strata, clusters, len(answers.levels))
-        if replicate_weights is not None:
-            if units is not None:
-                names = f"{argument('replicate_weights')} replace {argument('strata')}"
-                raise InvalidArgumentError(f"{names} and {argument('clusters')}")
-            units = Replicates.of(X, replicate_weights, replicate_method, answers.weights)
-        if units is not None and self.method != "em":
-            names = "replicate_weights" if replicate_weights is not None else "strata and clusters"
+        is_sampled = strata is not None or clusters is not None
+        if self.method != "em" and (is_sampled or replicate_weights is not None):
+            names = "strata and clusters" if is_sampled else "replicate_weights"
             raise InvalidArgumentError(f"{names} are for {argument('method', 'em')}")
+        if is_sampled and replicate_weights is not None:
+            names = f"{argument('replicate_weights')} replace {argument('strata')}"
+            raise InvalidArgumentError(f"{names} and {argument('clusters')}")
+        units: Replicates | SampledUnits | None
+        units = Replicates.of(X, replicate_weights, replicate_method, answers.weights)
+        units = units or SampledUnits.of(X, strata, clusters, len(answers.levels))
         self._sampling = "" if units is None else units.sentence()
         self._missing = () if missing is None else tuple(missing)
         self._row_weights = None if weights is None else RowWeights.of(answers, weights)

@@ -144,20 +144,31 @@ class SampledUnits(NamedTuple):
 
 
 class Replicates(NamedTuple):
-    """Replicate weights of the rows, over the weights of the fit."""
+    """Replicate weights of the rows, over the weights of the fit; their sums are the same."""
 
     # Shape (n_rows, n_replicates).
     ratios: Floats
-    # What the squares of the changes of all replicates are multiplied by, together.
-    scale: float
+    # What the squares of the changes of each replicate are multiplied by.
+    scales: Floats
     name: str
 
+    @staticmethod
+    def columns(given: Any) -> list[str]:
+        """The columns that the argument `replicate_weights` names, if it names columns."""
+        is_list = isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) == 1
+        names = list(given) if is_list else [given]
+        return names if all(isinstance(one, str) for one in names) else []
+
     @classmethod
-    def of(cls, X: Any, given: Any, method: Any, weights: Floats) -> Replicates:
-        """The arguments `replicate_weights` and `replicate_method`, checked."""
+    def of(cls, X: Any, given: Any, method: Any, weights: Floats) -> Replicates | None:
+        """The arguments `replicate_weights` and `replicate_method`, checked; None without them."""
         name, n_rows = "replicate_weights", len(weights)
-        if isinstance(given, (list, tuple)) and all(isinstance(one, str) for one in given):
-            given = np.column_stack([column_of(X, name, one, n_rows) for one in given])
+        if given is None:
+            if method is not None:
+                raise checks.wrong("replicate_method", method, f"needs {argument(name)}")
+            return None
+        if columns := cls.columns(given):
+            given = np.column_stack([column_of(X, name, one, n_rows) for one in columns])
         given = rows_by_name(name, given, checks.index_of(X))
         found = checks.matrix(name, given, f"({n_rows:,}, n_replicates)")
         if len(found) != n_rows or found.shape[1] < 2:
@@ -168,14 +179,22 @@ class Replicates(NamedTuple):
             row = int(np.argmin(is_right.all(axis=1)))
             rule = f"must be finite, not negative, and 0 where the weight is, but row {row} is not"
             raise checks.wrong(name, given, rule)
-        n = found.shape[1]
-        if isinstance(method, str):
-            checks.choice("replicate_method", method, ("jackknife", "brr", "bootstrap"))
-            scale = (n - 1) / n if method == "jackknife" else 1 / n
-        else:
-            scale = checks.positive_number("replicate_method", method)
+        sums, n = found.sum(axis=0), found.shape[1]
+        if not sums.all():
+            raise checks.wrong(name, given, f"must not be all 0, but column {np.argmin(sums)} is")
+        known = {"jackknife": (n - 1) / n, "brr": 1 / n, "bootstrap": 1 / n}
+        if method is None or (isinstance(method, str) and method not in known):
+            rule = f"must say how replicates were made, {', '.join(map(repr, known))}, or give "
+            rule += f"the scale of the squares, one or {n:,} numbers, as for JKn; got {method!r}"
+            raise checks.wrong("replicate_method", method, rule)
+        is_named = isinstance(method, str)
+        scale = known[method] if is_named else method
+        scales = checks.positive_vector("replicate_method", scale, n)
+        ends = dict.fromkeys(f"{end:g}" for end in (scales.min(), scales.max()))
+        label = method if is_named else f"scale {' to '.join(ends)}"
+        found = found * (weights.sum() / sums)
         shares = np.divide(found, weights[:, None], out=np.zeros_like(found), where=found > 0)
-        return cls(shares, scale, method if isinstance(method, str) else f"scale {scale:g}")
+        return cls(shares, scales, label)
 
     def sentence(self) -> str:
         """A sentence for a methods section."""
@@ -184,7 +203,7 @@ class Replicates(NamedTuple):
     def squares(self, scores: Floats) -> Floats:
         """Sum of squares of the scores of all rows under each replicate, scaled."""
         sums = self.ratios.T @ scores
-        found: Floats = self.scale * sums.T @ sums
+        found: Floats = sums.T @ (sums * self.scales[:, None])
         return found
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.naming import rows_by_name
+from polyabayes.data.naming import columns_by_name, rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.scale.shards import Shards
@@ -44,6 +44,7 @@ class GivenPriors(NamedTuple):
                 f"{argument(name)}: this model takes no such prior of documents; it takes: {takes}"
             )
         values = rows_by_name(name, values, getattr(documents, "ids", None))
+        values = columns_by_name(name, values, getattr(model, "topic_names_", None))
         wanted = (documents.n_documents, model._n_prior_parameters())
         rows = checked_rows(name, values, wanted)
         _check_prior(name, rows)

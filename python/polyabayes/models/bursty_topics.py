@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.naming import columns_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.models.topic_covariates import TopicCovariates
 from polyabayes.scale.shards import Shards
@@ -61,6 +62,8 @@ class BurstyTopics(TopicCovariates):
     def _made_bursty(self, value: Any) -> Self:
         """Give the topics these concentrations, unless they are None."""
         if value is not None:
+            names = getattr(self, "topic_names_", None)
+            value = columns_by_name("topic_concentration", value, names)
             self.topic_concentration = value
             self.topic_concentration_ = concentrations(value, len(self.components_))
             self._core_model()
@@ -93,9 +96,10 @@ def concentrations(value: Any, n_components: int) -> NDArray[np.float64]:
             rule = "is learned by `fit`; polyabayes.learn_topic_concentration takes given topics"
         raise checks.wrong(name, value, rule)
     found = checks.vector(name, value, n_components)
-    bad = np.flatnonzero(~(found > 0))
+    # The least that the core takes.
+    bad = np.flatnonzero(~(found >= 1e-60))
     if len(bad):
-        rule = f"must be positive, or inf for LDA, but entry {bad[0]} is {found[bad[0]]}"
+        rule = f"must be at least 1e-60, or inf for LDA, but entry {bad[0]} is {found[bad[0]]}"
         raise checks.wrong(name, value, rule)
     return found.copy()
 

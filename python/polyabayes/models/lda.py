@@ -284,7 +284,8 @@ class LatentDirichletAllocation(TrainedByEM):
         doc_topic_prior : float or array of shape (n_components,)
             Dirichlet parameter alpha of the topic weights; positive.
         topic_word : array or DataFrame of shape (n_components, n_words)
-            Word probabilities of each topic; rows sum to 1. Columns of a DataFrame are words.
+            Word probabilities of each topic; rows sum to 1. Columns of a DataFrame are words,
+            and its index names the topics.
         topic_concentration : float or array of shape (n_components,), optional
             Concentrations s of bursty topics, in pseudo-counts: each document draws its own version
             of topic k, phi_dk ~ Dirichlet(s_k phi_k). Infinite ones are topics of LDA, the default.

@@ -19,6 +19,14 @@ WORDS = [f"w{word}" for word in range(12)]
 rng = np.random.default_rng(0)
 COUNTS = np.array([rng.multinomial(14, rng.dirichlet(np.full(12, 0.3))) for _ in range(80)])
 TEXTS = [[WORDS[w] for w in np.repeat(np.arange(12), row)] for row in COUNTS]
+TABLES = [np.log(np.full((2, 2), 0.5)), np.log([[0.9, 0.1], [0.2, 0.8]])]
+BY_SIDE = {
+    "mu": {"mu": np.zeros((1, 4))},
+    "sigma": np.ones((1, 1)),
+    "beta": {"logbeta": TABLES},
+    "vocab": np.array(["a", "b"]),
+    "settings": {"covariates": {"yvarlevels": np.array(["left", "right"])}},
+}
 
 
 def by_quadrature(topics, mean, covariance, counts):
@@ -81,18 +89,10 @@ def test_what_holds_no_fit_of_stm_is_refused(tmp_path):
 
 
 def test_topics_of_a_level_of_the_content_covariate():
-    tables = [np.log(np.full((2, 2), 0.5)), np.log([[0.9, 0.1], [0.2, 0.8]])]
-    fit = {
-        "mu": {"mu": np.zeros((1, 4))},
-        "sigma": np.ones((1, 1)),
-        "beta": {"logbeta": tables},
-        "vocab": np.array(["a", "b"]),
-        "settings": {"covariates": {"yvarlevels": np.array(["left", "right"])}},
-    }
-    right = pb.interop.from_stm(fit, level="right")
-    np.testing.assert_allclose(right.components_, np.exp(tables[1]))
+    right = pb.interop.from_stm(BY_SIDE, level="right")
+    np.testing.assert_allclose(right.components_, np.exp(TABLES[1]))
     with pytest.raises(errors.InvalidArgumentError, match="must be one of left, right"):
-        pb.interop.from_stm(fit)
+        pb.interop.from_stm(BY_SIDE)
 
 
 def test_splines_of_stm_get_their_knots_from_the_training_covariates(tmp_path):

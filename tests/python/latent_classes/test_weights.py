@@ -171,7 +171,8 @@ def test_errors_know_clusters_and_strata(tmp_path: Path) -> None:
 
 def test_errors_know_replicate_weights() -> None:
     frame = planted(200, 5).drop(columns="wt")
-    wt, cluster = np.random.default_rng(0).uniform(0.5, 1.5, 200), np.repeat(np.arange(20), 10)
+    wt = np.tile(np.random.default_rng(0).uniform(0.5, 1.5, 10), 20)
+    cluster = np.repeat(np.arange(20), 10)
     others = cluster[:, None] != np.arange(20)
     left = wt[:, None] * others * 20 / 19
     point = pb.LatentClassAnalysis(2, method="em", items=list("abcde"), random_state=0)
@@ -179,11 +180,18 @@ def test_errors_know_replicate_weights() -> None:
     named = frame.assign(**{f"r{n}": column for n, column in enumerate(left.T)})
     columns = [f"r{n}" for n in range(20)]
     fits = [
-        clone(point).fit(frame, weights=wt, replicate_weights=left),
-        clone(point).set_params(items=None).fit(named, weights=wt, replicate_weights=columns),
-        clone(point).fit(frame, weights=wt, replicate_weights=left, replicate_method=19 / 20),
+        clone(point)
+        .set_params(items=items)
+        .fit(rows, weights=wt, replicate_weights=replicates, replicate_method=method)
+        for items, rows, replicates, method in (
+            (point.items, frame, left, "jackknife"),
+            (point.items, frame, left * np.arange(1, 21), "jackknife"),
+            (None, named, columns, 19 / 20),
+            (None, named, np.array(columns), [19 / 20] * 20),
+            (None, named, pd.Index(columns), "jackknife"),
+        )
     ]
-    # A jackknife of one Newton step is the linearisation.
+    # A jackknife of one Newton step is the linearisation, whatever the scales of the replicates.
     for fit in fits:
         np.testing.assert_allclose(fit._errors.items, errors, rtol=1e-4)
     text = " ".join(pb.cite(fits[0]).methods.split())

@@ -371,3 +371,18 @@ def test_the_method_is_the_estimator_that_served_all_documents():
     assert pb.log_likelihood(model, [[1, 1], [0, 2]]).method == "exact"
     mixture = pb.DocumentModel.mixture([[0.5, 0.5], [0.2, 0.8]], [0.5, 0.5])
     assert pb.log_likelihood(mixture, [[1, 1], [0, 2]]).method == "exact"
+
+
+@pytest.mark.parametrize(("make", "name"), [(lda, "doc_topic_prior"), (gamma_poisson, "shape")])
+def test_names_of_topics_order_what_a_call_gives_by_topic(make, name, tmp_path):
+    names = ["war", "peace"]
+    make(topics=pd.DataFrame(TOPICS, names)).save(tmp_path / "model.safetensors")
+    model = pb.load(tmp_path / "model.safetensors")
+    rows = pd.DataFrame([[1, 0.5], [3, 0.1], [0.2, 4]], columns=names)
+    bursts = pd.Series([9.0, 2.0], names)
+    for key, table in ((name, rows.T), ("topic_concentration", bursts)):
+        found = [
+            pb.log_likelihood(model, COUNTS, random_state=0, **{key: given.T}).values
+            for given in (table.to_numpy(), table, table[::-1])
+        ]
+        np.testing.assert_array_equal(found[1:], found[:1] * 2)

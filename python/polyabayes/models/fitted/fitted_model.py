@@ -346,6 +346,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def _set_topic_word(
         self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
     ) -> None:
+        given = topic_word
         topic_word, vocabulary = topics_by_name("topic_word", topic_word, vocabulary)
         topics = checks.matrix("topic_word", topic_word)
         sums = topics.sum(axis=1)
@@ -372,6 +373,13 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         if vocabulary is not None:
             words = Corpus(np.ones((1, topics.shape[1]), dtype=np.int64), vocabulary).vocabulary
         self.vocabulary_ = words
+        self._name_rows(given)
+
+    def _name_rows(self, topic_word: Any) -> None:
+        """Keep the names of the topics that a frame of them has."""
+        index = checks.index_of(topic_word)
+        if index is not None and index.is_unique and all(isinstance(name, str) for name in index):
+            self.name_topics(list(index))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "components_"):

@@ -35,7 +35,7 @@ _ARRAYS: dict[str, tuple[str, str, float | None, float]] = {
     "shape_": ("k", "f", _LEAST, _MOST),
     "probability_": ("k", "f", _LEAST, 1 - 2**-53),
     "topic_counts_": ("k", "if", 0, _MOST),
-    "topic_concentration_": ("k", "f", _LEAST, np.inf),
+    "topic_concentration_": ("k", "f", 1e-60, np.inf),
     "topic_concentration_draws_": ("n k", "f", _LEAST, np.inf),
     "coefficients_": ("c p", "f", -_MOST, _MOST),
     "coefficient_draws_": ("m c p", "f", -_MOST, _MOST),

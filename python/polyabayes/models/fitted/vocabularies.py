@@ -73,6 +73,7 @@ class SeveralVocabularies(TopicTransformer):
             given = _tables_of(topic_word)
             if given is None:
                 self._set_words(topic_word, vocabulary, random_state, **options)
+                self._name_rows(topic_word)
                 return
             if not len(given):
                 raise InvalidArgumentError("topic_word is empty; give a table of each vocabulary")

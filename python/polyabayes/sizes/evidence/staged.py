@@ -136,8 +136,9 @@ class StagedComparison(Comparison):
             held = self.evidences.get(other)
             if held is not None and other in self.looked_at:
                 if evidence.value + honest_error(evidence) < held.value:
-                    # Particles that miss the classes agree, and are too low; no estimate is too
-                    # high as often.
+                    # Estimates lower by more than their error are ignored: particles that miss a
+                    # class are too low, and agree. This keeps the higher of two, about half an
+                    # error too high where they differ by chance.
                     continue
                 evidence = _confirmed(evidence, held)
             most = _SURE if held is None else honest_error(held)
