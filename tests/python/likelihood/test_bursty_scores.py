@@ -92,6 +92,13 @@ def test_large_concentrations_are_lda():
     ).all()
 
 
+def test_probabilities_of_all_documents_of_a_length_sum_to_one():
+    words = np.array(list(product(range(4), repeat=3)))
+    rows = np.array([np.bincount(row, minlength=4) for row in words])
+    values = pb.log_likelihood(lda(CONCENTRATIONS[0]), rows, "exact").values
+    assert np.exp(values).sum() == pytest.approx(1.0, abs=1e-12)
+
+
 METHODS = [
     ("annealed", {}),
     ("annealed", {"options": {"start": "prior"}}),
@@ -166,6 +173,14 @@ def test_one_topic_may_have_all_tokens_of_a_word():
     found = pb.log_likelihood(two, [[400, 30]], "annealed", random_state=0)
     assert found.total == pytest.approx(exact, abs=4 * found.total_std_error + 1e-6)
     assert found.total_std_error < 0.3
+
+
+def test_threads_and_order_do_not_matter():
+    rows = np.random.default_rng(0).poisson(3, (12, 4))
+    call = {"method": "annealed", "random_state": 1}
+    one = pb.log_likelihood(lda(CONCENTRATIONS[0]), rows, n_jobs=1, **call).values
+    two = pb.log_likelihood(lda(CONCENTRATIONS[0]), rows[::-1], n_jobs=2, **call).values
+    assert (one == two[::-1]).all()
 
 
 def test_completion_is_a_conditional_probability():

@@ -53,6 +53,12 @@ def test_tables_hold_every_document():
     assert pb.log_likelihood(lda(), COUNTS).to_frame()["document"].tolist() == [0, 1, 2]
 
 
+def test_results_can_be_compared():
+    one, other = (pb.log_likelihood(lda(), COUNTS, "smc", random_state=seed) for seed in (0, 1))
+    assert one != other
+    assert one == one
+
+
 def test_huge_perplexity_is_infinite():
     model, document = gamma_poisson(1e5, 0.5), [[1, 0, 0, 0]]
     assert pb.log_likelihood(model, document, event="sequence").perplexity == np.inf
