@@ -2,7 +2,8 @@
 
 ``python benches/bursty.py`` trains both on four fifths of each corpus by default, and scores the
 same held-out documents under three seeds. Processor time of one thread; the variance of an
-estimate falls as its time grows, so that their product compares the two.
+estimate falls as its time grows, so that their product compares the two. Part ``sweeps`` scores
+the same held-out documents of AP after more and more sweeps of training.
 """
 
 import numpy as np
@@ -45,5 +46,26 @@ def bursts() -> None:
     save(table)
 
 
+def sweeps() -> None:
+    train, test = record.corpus("ap").split(test_size=0.2, random_state=0)
+    test = test[:150]
+    columns = {"K": "d", "sweeps": ",", "fit, s": ".0f", "nats a token": ".4f", "±": ".4f"}
+    columns |= {"median s": ".0f", "sum of α": ".1f"}
+    table = Table(
+        "bursty-sweeps", "python benches/bursty.py sweeps", columns, ["bursty lda, Gibbs"]
+    )
+    for n_topics in (20, 100):
+        for max_iter in (200, 400, 800):
+            model = pb.LatentDirichletAllocation(
+                n_topics, topic_concentration="learn", max_iter=max_iter, random_state=0, n_jobs=1
+            )
+            seconds = timed(model.fit, train)[1]
+            found = pb.log_likelihood(model, test, random_state=0)
+            error = found.total_std_error / test.n_tokens
+            middle, total = np.median(model.topic_concentration_), model.doc_topic_prior_.sum()
+            table.add(n_topics, max_iter, seconds, found.nats_per_token, error, middle, total)
+    save(table)
+
+
 if __name__ == "__main__":
-    main(bursts)
+    main(bursts, sweeps)

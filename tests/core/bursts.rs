@@ -229,7 +229,7 @@ fn functions(phi: &[f64], ln_s: &[f64], alpha: &[f64]) -> Vec<f64> {
     vec![squares, ln_s.iter().sum(), largest, alpha.iter().sum()]
 }
 
-fn bursty_ranks(seed: u64) -> Vec<usize> {
+fn bursty_ranks(seed: u64, thin: usize) -> Vec<usize> {
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let exponential = |mean: f64, rng: &mut polyabayes::rng::Rng| -mean * rng.random::<f64>().ln();
     let alpha: Vec<f64> = (0..N_TOPICS).map(|_| exponential(0.5, &mut rng)).collect();
@@ -250,21 +250,21 @@ fn bursty_ranks(seed: u64) -> Vec<usize> {
         let parameters = sampler.parameters();
         functions(&sampler.weights(), &parameters[N_TOPICS + 1..], &parameters[..N_TOPICS])
     };
-    ranks(&truth, &mut sampler, 25, of_state)
+    ranks(&truth, &mut sampler, thin, of_state)
 }
 
 const NAMES: [&str; 4] = ["topics", "concentrations", "largest concentration", "alpha"];
 
 #[test]
 fn bursty_topics_are_calibrated() {
-    let ranks: Vec<_> = (0..100).map(bursty_ranks).collect();
+    let ranks: Vec<_> = (0..100).map(|seed| bursty_ranks(seed, 25)).collect();
     check_uniform(&NAMES, &ranks);
 }
 
 #[test]
 #[ignore = "slow"]
 fn bursty_topics_are_calibrated_over_many_documents() {
-    let ranks: Vec<_> = (1_000..2_500).map(bursty_ranks).collect();
+    let ranks: Vec<_> = (1_000..2_500).map(|seed| bursty_ranks(seed, 100)).collect();
     check_uniform(&NAMES, &ranks);
 }
 

@@ -110,10 +110,10 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
             for LDA, rates at exposure 1 for gamma-Poisson. The average of 128 sweeps, eight of
             each of 16 chains, is itself uncertain, most of all in weights of less than a token:
             the ``std_errors`` of ``topic_weights`` tell by how much, unless topics are nearly
-            alike: chains then remember their common start, and errors are too small. For NMF, weights after 200 of
-            scikit-learn's updates from equal weights; words that no topic can produce are ignored,
-            with an ImpossibleDocumentWarning. After ``set_output(transform="pandas")``, a
-            DataFrame with the ids as index.
+            alike: chains then remember their common start, and errors are too small. For NMF,
+            weights after 200 of scikit-learn's updates from equal weights; words that no topic can
+            produce are ignored, with an ImpossibleDocumentWarning. After
+            ``set_output(transform="pandas")``, a DataFrame with the ids as index.
 
         {raises: bad documents}
 
