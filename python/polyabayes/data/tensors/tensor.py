@@ -303,7 +303,8 @@ class CountTensor:
         labels = [labels for _, labels in factors]
         for column, (codes, known) in zip(columns, factors, strict=True):
             sums = partial(np.bincount, codes[codes >= 0], checked[codes >= 0], len(known))
-            code = f"CountTensor.from_frame(frame[frame[{column!r}] != %s])"
+            code = repr(column).replace("%", "%%")
+            code = f"CountTensor.from_frame(frame[frame[{code}] != %s])"
             warn_of_totals(known, sums, f"level of {column!r},", code)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
