@@ -94,3 +94,12 @@ def test_totals_are_told_of_columns_with_percent_signs():
     frame = pd.DataFrame({"share %": ["a", "b", "Total"], "n": [1, 2, 3]})
     with pytest.warns(DataWarning, match=r"frame\['share %'\] != 'Total'"):
         assert pb.CountTensor.from_frame(frame).counts.sum() == 6
+
+
+def test_mappings_are_matched_by_name_as_frames_are():
+    rows = {"id": ["d2", "d1"], "y": ["two", "one"]}
+    corpus = pb.Corpus([[1], [2]], ids=["d1", "d2"], metadata=rows)
+    for found in (corpus, corpus.with_metadata(rows)):
+        assert found.metadata["y"].tolist() == ["one", "two"]
+    named = {"id": ["d2", "d1"], "y": pd.Series(["two", "one"], ["d2", "d1"])}
+    assert corpus.with_metadata(named).metadata["y"].tolist() == ["one", "two"]

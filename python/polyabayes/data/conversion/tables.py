@@ -37,7 +37,7 @@ Kind = Literal["number", "name", "text", "tokens", "other"]
 
 _ROWS_LOOKED_AT = 100
 # Begins the third header of a survey export of Qualtrics.
-_SECOND = '{"ImportId"'
+SECOND_HEADER = '{"ImportId"'
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 _PLAIN = ("number", "name", "text")
 # Ratio to all other counts above which the first column looks like numbers of documents.
@@ -181,6 +181,11 @@ class Table(ABC):
             told += f" by {argument('metadata', [name])}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             told = f"of numbers that are written so, {self.call()}"
+            # As in a file of floats, where 1.000 is one.
+            whole = self.call().replace(", thousands='.'", "")
+            told += f"; of floats, {whole}" * (
+                "decimal" not in self.written and whole != self.call()
+            )
         return f"; {told}" * bool(told)
 
     @abstractmethod
@@ -252,7 +257,9 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         kept = [name for name in names if name not in (ids, text) or name in named.metadata]
         return Roles("texts", ids, [text], kept)
     # Words of a wide table may have the name of a role; names of documents come first.
-    return _wide_roles(table, named, names, named.ids or (ids if [ids] == names[:1] else None))
+    first = table.names[0] if names[:1] != table.names[:1] else None
+    first = ids if [ids] == names[:1] else first
+    return _wide_roles(table, named, names, named.ids or first)
 
 
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
@@ -514,7 +521,9 @@ def refuse_other_kinds(table: Table, name: str) -> None:
     if any(isinstance(value, str) and value.startswith(("['", '["')) for value in values):
         told = f"column {name!r} of {table.title} holds lists written as texts: make them lists, "
         raise InvalidTypeError(f"{told}as by {table.as_frame}[{name!r}].map(ast.literal_eval)")
-    header = [row for row, x in enumerate(values) if isinstance(x, str) and x.startswith(_SECOND)]
+    header = [
+        row for row, x in enumerate(values) if isinstance(x, str) and x.startswith(SECOND_HEADER)
+    ]
     if header:
         told = f"{table.place(header[-1])} is a further header of a survey: "
         told += f"use polyabayes.Corpus.from_table({table.as_frame}.iloc[{header[-1] + 1}:], "
