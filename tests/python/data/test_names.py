@@ -103,3 +103,32 @@ def test_mappings_are_matched_by_name_as_frames_are():
         assert found.metadata["y"].tolist() == ["one", "two"]
     named = {"id": ["d2", "d1"], "y": pd.Series(["two", "one"], ["d2", "d1"])}
     assert corpus.with_metadata(named).metadata["y"].tolist() == ["one", "two"]
+
+
+def test_levels_of_rows_are_columns_of_factors(tmp_path):
+    events = pd.DataFrame({"doc": list("aab"), "word": list("xyy")})
+    sums = events.assign(n=1).groupby(["doc", "word"])[["n"]].sum()
+    table = pd.crosstab(events["doc"], events["word"])
+    expected = pb.CountTensor.from_frame(events)
+    call = call_of(InvalidArgumentError, pb.CountTensor.from_frame, table)
+    sums.to_parquet(tmp_path / "x.parquet")
+    for found in (
+        pb.CountTensor.from_frame(sums),
+        pb.CountTensor.from_frame(table.stack().to_frame("n")),
+        pb.CountTensor.from_frame(sums.assign(m=2), ["doc", "word"], "n"),
+        pb.read_tensor(tmp_path / "x.parquet"),
+        eval(call, {"CountTensor": pb.CountTensor, "frame": table}),
+    ):
+        assert found.axes == expected.axes
+        np.testing.assert_array_equal(found.to_dense(), expected.to_dense())
+    for corpus in (pb.Corpus(sums), pb.read_corpus(tmp_path / "x.parquet")):
+        np.testing.assert_array_equal(corpus.counts.toarray(), [[1, 1], [0, 1]])
+
+
+def test_missing_levels_and_tabs_of_files_are_those_of_pandas(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("hair, colour\teye, colour\nred\tN/A\nNA\tblue\n")
+    tensor = pb.read_tensor(path)
+    assert [labels.tolist() for labels in tensor.labels] == [["red"], ["blue"]]
+    written = pb.CountTensor.from_frame(pd.DataFrame({"country": ["NA", "DE"]}))
+    assert_refused(InvalidArgumentError, "'NA'", pb.write_tensor, written, tmp_path / "x.csv")
