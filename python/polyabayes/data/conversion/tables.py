@@ -181,11 +181,8 @@ class Table(ABC):
             told += f" by {argument('metadata', [name])}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             told = f"of numbers that are written so, {self.call()}"
-            # As in a file of floats, where 1.000 is one.
-            whole = self.call().replace(", thousands='.'", "")
-            told += f"; of floats, {whole}" * (
-                "decimal" not in self.written and whole != self.call()
-            )
+            if self.written.get("thousands") == "." and "decimal" not in self.written:
+                told += "; of floats, " + self.call().replace(", thousands='.'", "")
         return f"; {told}" * bool(told)
 
     @abstractmethod
@@ -431,10 +428,8 @@ def _warn_of_names(table: Table, words: list[str], names: list[str]) -> None:
         counts = table.counts(words)
         if counts[:, 0].min() >= (1 if told else _FAR_LARGER * max(1, int(counts[:, 1:].max()))):
             told = told or "its values are all different and far larger than the other counts"
-            told = (
-                f"{told}: if they name the documents, use {table.options(ids=words[0])}; if not, "
-            )
-            told = f"is read as counts of a word, but {told}{table.options(layout='wide')}"
+            told += f": if they name the documents, use {table.options(ids=words[0])}; if not"
+            told = f"is read as counts of a word, but {told}, {table.options(layout='wide')}"
             warn(f"column {words[0]!r} of {table.title} {told}", DataWarning)
     if table.has_headers and len(names) == 3 <= table.n_rows:
         most = _FEW_DISTINCT * table.n_rows
@@ -521,9 +516,7 @@ def refuse_other_kinds(table: Table, name: str) -> None:
     if any(isinstance(value, str) and value.startswith(("['", '["')) for value in values):
         told = f"column {name!r} of {table.title} holds lists written as texts: make them lists, "
         raise InvalidTypeError(f"{told}as by {table.as_frame}[{name!r}].map(ast.literal_eval)")
-    header = [
-        row for row, x in enumerate(values) if isinstance(x, str) and x.startswith(SECOND_HEADER)
-    ]
+    header = [row for row, value in enumerate(values) if str(value).startswith(SECOND_HEADER)]
     if header:
         told = f"{table.place(header[-1])} is a further header of a survey: "
         told += f"use polyabayes.Corpus.from_table({table.as_frame}.iloc[{header[-1] + 1}:], "

@@ -303,9 +303,8 @@ class CountTensor:
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:
             values = complete_column(table, counts).to_numpy()
-        checked = _cells.checked_cell_counts(
-            values, len(table), f"column {counts!r}", row_place(table)
-        )
+        place = row_place(table)
+        checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
         for column, (codes, known) in zip(columns, factors, strict=True):
             sums = partial(np.bincount, codes[codes >= 0], checked[codes >= 0], len(known))
@@ -467,9 +466,8 @@ class CountTensor:
         names = list(self.axes)
         for old, new in axes.items():
             names[self._axis_ix(old)] = new
-        return self._from_checked(
-            self.coordinates, self.counts, self.shape, _cells.checked_axes(names), self.labels
-        )
+        axes = _cells.checked_axes(names)
+        return self._from_checked(self.coordinates, self.counts, self.shape, axes, self.labels)
 
     def to_dense(self, *, max_bytes: int = 2**30) -> Integers:
         """Convert to a dense array.

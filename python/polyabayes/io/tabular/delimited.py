@@ -205,15 +205,10 @@ class DelimitedTable(Table):
                 told += f" (and {argument('transpose', True)} if its rows are words)"
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
-        second = [
-            number for number, (_, fields) in enumerate(first, 1) if fields[0][:11] == SECOND_HEADER
-        ]
+        second = [n for n, (_, held) in enumerate(first, 1) if held[0][:11] == SECOND_HEADER]
         if second and dialect.columns is None:
-            told = "further headers of a survey, and left out"
-            warn(
-                f"{self.path}: lines {line + 1} to {first[second[0] - 1][0]} are {told}",
-                DataWarning,
-            )
+            told = f"lines {line + 1} to {first[second[0] - 1][0]} are further headers of a survey"
+            warn(f"{self.path}: {told}, and left out", DataWarning)
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
         n_fields = max(sizes, key=sizes.count, default=0)
@@ -231,9 +226,8 @@ class DelimitedTable(Table):
             if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
                 told = f"{self.path} looks like a table of {len(fields)} columns with blanks "
                 raise FileFormatError(f"{told}between them: read it by {argument('sep', ' ')}")
-        has_more = (
-            {len(fields) for _, fields in first} == {len(names) + 1} == {max(sizes, default=0)}
-        )
+        n_found = {len(fields) for _, fields in first}
+        has_more = n_found == {len(names) + 1} == {max(sizes, default=0)}
         is_first = names[0].lower() in NAMES["document"] + NAMES["text"] * (not dialect.sep)
         if has_more and dialect.columns is None and not is_first:
             names.insert(0, "")  # R does not name the column of the row names.
