@@ -228,20 +228,17 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         given = getattr(named, field.name)
         for name in given if field.name == "metadata" else [given]:
             if name is not None and name not in table.names:
-                raise InvalidArgumentError(
-                    f"{table.options(**{field.name: name})}: {table.title} has no column {name!r}; "
-                    f"it has {some(table.names, 8)}",
-                    argument=field.name,
-                    value=name,
-                )
+                told = f"{table.options(**{field.name: name})}: {table.title} has no column "
+                told += f"{name!r}; it has {some(table.names, 8)}"
+                raise InvalidArgumentError(told, argument=field.name, value=name)
     names = [name for name in table.names if name != named.exposure]
     if named.layout == "wide":
         return _wide_roles(table, named, names, named.ids)
     others = [name for name in names if name != named.text]
-    ids = named.ids or headed(others, NAMES["document"])
+    ids, own = named.ids or headed(others, NAMES["document"]), None
     if names[:1] and names[0].lower() in NAMES["row"] and names[0] != named.ids:
         # R's and pandas' own names of rows, unless there are names of documents.
-        is_alone = ids is None and named.document is None
+        is_alone, own = ids is None and named.document is None, names[0]
         ids, names = (names[0], names) if is_alone else (ids, names[1:])
     rest = [name for name in names if name not in named.metadata and name != named.ids]
     text = named.text
@@ -254,9 +251,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         kept = [name for name in names if name not in (ids, text) or name in named.metadata]
         return Roles("texts", ids, [text], kept)
     # Words of a wide table may have the name of a role; names of documents come first.
-    first = table.names[0] if names[:1] != table.names[:1] else None
-    first = ids if [ids] == names[:1] else first
-    return _wide_roles(table, named, names, named.ids or first)
+    return _wide_roles(table, named, names, named.ids or (ids if [ids] == names[:1] else own))
 
 
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:

@@ -308,8 +308,7 @@ class CountTensor:
         labels = [labels for _, labels in factors]
         for column, (codes, known) in zip(columns, factors, strict=True):
             sums = partial(np.bincount, codes[codes >= 0], checked[codes >= 0], len(known))
-            code = repr(column).replace("%", "%%")
-            code = f"CountTensor.from_frame(frame[frame[{code}] != %s])"
+            code = f"CountTensor.from_frame(frame[frame[{column!r}] != ".replace("%", "%%") + "%s])"
             warn_of_totals(known, sums, f"level of {column!r},", code)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
@@ -466,8 +465,8 @@ class CountTensor:
         names = list(self.axes)
         for old, new in axes.items():
             names[self._axis_ix(old)] = new
-        axes = _cells.checked_axes(names)
-        return self._from_checked(self.coordinates, self.counts, self.shape, axes, self.labels)
+        own = _cells.checked_axes(names)
+        return self._from_checked(self.coordinates, self.counts, self.shape, own, self.labels)
 
     def to_dense(self, *, max_bytes: int = 2**30) -> Integers:
         """Convert to a dense array.
