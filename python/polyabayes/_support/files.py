@@ -229,6 +229,14 @@ def check_encoding(encoding: str) -> None:
         raise InvalidArgumentError(f"encoding={encoding!r} is not one of text: {error}") from error
 
 
+def other_encoding(content: bytes) -> str:
+    """The encoding of bytes that are not UTF-8, by what it must hold."""
+    # Windows has quotes and dashes where Latin 1 has no characters, but not at all places.
+    marks = set(content).intersection(range(0x80, 0xA0))
+    latin = "cp1252" if marks and marks.isdisjoint(b"\x81\x8d\x8f\x90\x9d") else "latin-1"
+    return "utf-16" if content[:2] in BOMS_UTF16 else latin
+
+
 def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
     """All lines of a text file, without their ends and without a byte order mark."""
     check_encoding(encoding)
@@ -238,11 +246,8 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
         text: str = content.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
         line = content[: getattr(error, "start", 0)].count(b"\n") + 1
-        other = "utf-16" if content[:2] in BOMS_UTF16 else "latin-1"
-        raise FileFormatError(
-            f"{path}, line {line}: the file is not valid {encoding}; try "
-            f"{argument('encoding', other)}"
-        ) from error
+        told = f"not valid {encoding}; try {argument('encoding', other_encoding(content))}"
+        raise FileFormatError(f"{path}, line {line}: the file is {told}") from error
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 

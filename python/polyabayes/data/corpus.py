@@ -210,9 +210,8 @@ class Corpus(DocumentCounts):
         names = ("stop_words", "min_df", "max_df", "ngram_range", "stem")
         named = zip(names, (stop_words, min_df, max_df, ngram_range, stem), strict=True)
         options.update({name: value for name, value in named if value is not None})
-        return cls._made(
-            source_of_lists(documents, vocabulary, ids, options, checked_on_empty(on_empty))
-        )
+        checked = checked_on_empty(on_empty)
+        return cls._made(source_of_lists(documents, vocabulary, ids, options, checked))
 
     @classmethod
     def from_gensim(cls, corpus: Iterable[Any], dictionary: Any = None) -> Corpus:
@@ -297,10 +296,8 @@ class Corpus(DocumentCounts):
             raise InvalidTypeError(f"table must be a DataFrame or another table, {told}")
         options["text"] = text
         named = NamedColumns.taken_from(options)
-        found = source_of_table(
-            frames.FrameTable(frame), named, vocabulary, options, checked_on_empty(on_empty)
-        )
-        made = cls._made(found)
+        checked, source = checked_on_empty(on_empty), frames.FrameTable(frame)
+        made = cls._made(source_of_table(source, named, vocabulary, options, checked))
         return made if vocabulary is None else made.aligned_to(vocabulary)[0]
 
     @classmethod

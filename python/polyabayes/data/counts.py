@@ -179,9 +179,7 @@ def values_of_frame(frame: Any, name: str) -> Any:
     """The counts of a pandas DataFrame as a sparse matrix or an array."""
     import pandas
 
-    is_sparse = all(
-        isinstance(dtype, pandas.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes
-    )
+    is_sparse = all(isinstance(x, pandas.SparseDtype) and x.fill_value == 0 for x in frame.dtypes)
     if is_sparse and frame.size:
         return frame.sparse.to_coo()
     if not any(pandas.api.types.is_extension_array_dtype(dtype) for dtype in frame.dtypes):
@@ -222,9 +220,8 @@ def _dense(values: Any, name: str) -> NDArray[Any]:
 
 
 def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
-    return InvalidTypeError(
-        f"{name} must hold counts, but an entry is not a number: {error}; {_VECTORISE}"
-    )
+    told = f"{name} must hold counts, but an entry is not a number: {error}"
+    return InvalidTypeError(f"{told}; {_VECTORISE}")
 
 
 def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
@@ -255,13 +252,8 @@ def _refuse_bad_values(stored: Any, name: str) -> None:
     if values.min() < 0:
         _refuse(stored, values < 0, f"Negative values in data passed to {name}", name)
     if values.dtype.kind == "f" and (np.floor(values) != values).any():
-        _refuse(
-            stored,
-            np.floor(values) != values,
-            f"{name} contains fractional counts",
-            name,
-            _FRACTIONS,
-        )
+        told = f"{name} contains fractional counts"
+        _refuse(stored, np.floor(values) != values, told, name, _FRACTIONS)
     if values.max() > MAX_COUNT:
         _refuse(stored, values > MAX_COUNT, f"{name} contains a count above 2**32 - 1", name)
 

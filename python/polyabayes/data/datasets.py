@@ -257,9 +257,8 @@ def load_python_docs() -> Corpus:
     texts: dict[str, str] = {}
     for name, text in (*_help_topics(), *_docstrings()):
         texts.setdefault(text, name)
-    vectorizer = CountVectorizer(
-        token_pattern=r"\b[a-z]{3,}\b", stop_words="english", min_df=5, max_df=0.5
-    )
+    words = r"\b[a-z]{3,}\b"
+    vectorizer = CountVectorizer(token_pattern=words, stop_words="english", min_df=5, max_df=0.5)
     counts = vectorizer.fit_transform(texts)
     return Corpus(counts, vectorizer.get_feature_names_out(), list(texts.values()))
 

@@ -33,10 +33,12 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
             # Without an index, by which pandas would match them, but with their categories.
             arrays = {name: getattr(x, "array", x) for name, x in columns.items()}
             lists = {name: list(x) for name, x in arrays.items() if not hasattr(x, "dtype")}
+            are_by_place = all(columns[name] is x for name, x in values.items())
             values = pandas.DataFrame(arrays | lists)
         except (TypeError, ValueError) as error:
             told = f"{argument('metadata')} must hold one value for each document in every column: "
             raise InvalidArgumentError(f"{told}{error}") from error
+        values = rows_by_name("metadata", values, ids) if are_by_place else values
     frame = frame_of(values)
     if frame is None:
         told = f"{argument('metadata')} must be a DataFrame or map names to columns, "

@@ -16,8 +16,11 @@ from polyabayes.data.counts import columns_of_words
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
-# Folders, and endings of names of files.
-_OF_FILES = re.compile(r".*[/\\]|\.[a-z]\w{0,4}$")
+# Folders, and endings of names of files; others, such as ".v1", may tell documents apart.
+_OF_FILES = re.compile(r".*[/\\]|(\.(txt|csv|tsv|json|xml|html|md|pdf|docx|gz))+$")
+
+# Largest error of a sum of rounded probabilities.
+_ROUNDED = 0.01
 
 
 def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
@@ -49,21 +52,28 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     for spell in (str, _plain):
         keys = list(map(spell, wanted))
         spelt = {column: list(map(spell, labels)) for column, labels in held.items()}
-        found = [column for column, labels in spelt.items() if set(labels).issuperset(keys)]
+        # Names that are the same when spelt so are not taken for one another.
+        found = [
+            column
+            for column, labels in spelt.items()
+            if set(labels).issuperset(keys) and len(set(labels)) == len(set(held[column]))
+        ]
         # Several columns may hold the names: those that agree with the order of the rows need no
         # other.
-        if any(spelt[column] == keys for column in found):
-            return rows
-        if len(found) > 1:
+        same = [column for column in found if spelt[column] == keys]
+        if len(found) > 1 and not same:
             told = f"{found[0]!r} and {found[1]!r} both hold the names of all documents: say which"
             told = f"columns {told} by {name}.set_index({found[0]!r})"
             raise InvalidArgumentError(f"{argument(name)}: {told}")
         if found and len(set(keys)) == len(set(wanted)):
+            column = [*same, *found][0]
+            places = range(len(keys)) if same else _places(name, spelt[column], keys)
+            labels = [held[column][place] for place in places]
             if spell is _plain:
-                told = f"{held[found[0]][0]!r} among them and {wanted[0]!r} in the data"
-                told = f"names are matched though spelt otherwise, as {told}"
-                warn(f"{argument(name)}: {told}", DataWarning)
-            return by_number[_places(name, spelt[found[0]], keys)]
+                own, other = next(x for x in zip(labels, wanted, strict=True) if x[0] != x[1])
+                told = f"spelt otherwise, as {own!r} among them and {other!r} in the data"
+                warn(f"{argument(name)}: names are matched though {told}", DataWarning)
+            return rows if same else by_number[places]
     for column, labels in held.items():
         n_known = len(set(wanted).intersection(labels))
         code, other = "", by_place or (".reset_index(drop=True)" if is_frame else ".counts")
@@ -126,19 +136,25 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     frame = frame_of(topics)
     if frame is None or not all(isinstance(column, str) for column in frame.columns):
         return topics, vocabulary
+    frame = frame.infer_objects()
     labels = [column for column in frame.columns if frame[column].dtype.kind not in "biuf"]
     turned = frame.drop(columns=labels)
-    if labels or np.allclose(turned.sum(axis=0), 1) > np.allclose(turned.sum(axis=1), 1):
-        code = f"{name}{f'.set_index({labels})' * bool(labels)}.T"
-        raise checks.wrong(name, None, f"seems to have words in rows; topics are rows: use {code}")
+    if turned.empty:
+        raise checks.wrong(name, None, f"holds no numbers: use {name}.astype(float)")
+    of_columns, of_rows = (np.allclose(turned.sum(axis=axis), 1, _ROUNDED) for axis in (0, 1))
+    has_words = of_columns and not of_rows
+    if labels or has_words:
+        code = f"{name}{f'.set_index({labels})' * bool(labels)}{'.T' * has_words}"
+        told = "words in rows; topics are rows" if has_words else "columns that are no words"
+        raise checks.wrong(name, None, f"seems to have {told}: use {code}")
     words, column_of = columns_of_words(list(frame.columns))
     if vocabulary is None or np.array_equal(words, vocabulary := np.asarray(vocabulary, object)):
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        told = (
-            f"has other columns than {argument('vocabulary')}: {some(others)} are in one of them "
+        told = f"has other columns than {argument('vocabulary')}: {some(others)} are in one of "
+        told += (
+            f"them only; give the words of the columns, or {name}.to_numpy() if the order is right"
         )
-        told += f"only; give the words of the columns, or {name}.to_numpy() if the order is right"
         raise checks.wrong(name, None, told)
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

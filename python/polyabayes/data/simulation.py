@@ -25,9 +25,8 @@ def documents_of_topics(
     vocabulary. The returned topics are those of the tokens, ordered by document and word.
     """
     cells = topic_counts.reshape(len(topic_counts), len(vocabularies), -1)
-    documents, places, topics = (
-        np.repeat(index, cells.ravel()) for index in np.indices(cells.shape).reshape(3, -1)
-    )
+    indices = np.indices(cells.shape).reshape(3, -1)
+    documents, places, topics = (np.repeat(index, cells.ravel()) for index in indices)
     words = np.empty(len(topics), dtype=np.int64)
     n_each = cells.sum(axis=0)
     of_each = np.split(np.lexsort((topics, places)), np.cumsum(n_each)[:-1])

@@ -72,9 +72,8 @@ def _check_compressed(matrix: Any, name: str) -> None:
         raise _broken(name, f"indptr falls from {offsets[row]} to {offsets[row + 1]} at row {row}")
     n_stored = int(offsets[-1])
     if n_stored > len(matrix.data):
-        raise _broken(
-            name, f"indptr ends with {n_stored}, but data holds {len(matrix.data)} counts"
-        )
+        reason = f"indptr ends with {n_stored}, but data holds {len(matrix.data)} counts"
+        raise _broken(name, reason)
     _check_indices(matrix.indices, len(matrix.data), n_minor, name)
 
 
@@ -97,6 +96,5 @@ def _check_lists(matrix: Any, name: str) -> None:
 
 
 def _broken(name: str, reason: str) -> InvalidCountsError:
-    return InvalidCountsError(
-        f"{name} is not a valid sparse matrix: {reason}; build it again from its triplets"
-    )
+    told = f"{name} is not a valid sparse matrix: {reason}; build it again from its triplets"
+    return InvalidCountsError(told)

@@ -22,9 +22,8 @@ from polyabayes.io.tabular.delimited import (
 _BYTES_LOOKED_AT = 1 << 16
 # Kinds of files by their endings, the pattern of their first or all of their first lines, and their
 # first bytes: what each is, and the option or the call that reads it.
-_KINDS = [
-    line.split("\t") for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
-]
+_LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
+_KINDS = [line.split("\t") for line in _LINES]
 _FORMATS = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
 _LDAC = "LDA-C"
 
@@ -66,9 +65,8 @@ def _kind_of_bytes(block: bytes) -> tuple[str, str]:
     """What a file that is no text is, and what reads it."""
     heads = ((head, told) for by, head, *told in _KINDS if by == "head")
     decoded = block[:20].decode("latin-1")
-    return next(
-        (x, y) for head, (x, y) in heads if decoded.startswith(ast.literal_eval(f"'{head}'"))
-    )
+    known = ((ast.literal_eval(f"'{head}'"), told) for head, told in heads)
+    return next((what, reader) for head, (what, reader) in known if decoded.startswith(head))
 
 
 def _kind_of(lines: list[str]) -> tuple[str, str]:

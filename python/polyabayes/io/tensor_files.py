@@ -79,7 +79,7 @@ def read_tensor(
     Warns
     -----
     DataWarning
-        If an unused column may hold the counts.
+        If an unused column may hold the counts, or a level may mark missing values.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """Metadata are matched with documents by name, or refused with the call that does it."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -46,3 +47,89 @@ def test_metadata_with_names_spelt_otherwise_are_matched_with_a_warning():
         rows = pd.DataFrame({"year": [2, 10, 1]}, index=index)
         call = call_of(InvalidArgumentError, corpus.with_metadata, rows)
         assert corpus.with_metadata(eval(call, {"metadata": rows})).metadata["year"].iloc[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("ids", "names"),
+    [
+        (["p.v1", "p.v2"], ["p.v2", "p.v3"]),
+        (["s1.train", "s1.test"], ["s1.a", "s1.b"]),
+        (["0", "00"], ["000", "0000"]),
+        (["a/1", "b/1"], ["c/1", "d/1"]),
+        (["d1", "d2"], ["D1", "d2", "d1 "]),
+    ],
+)
+def test_names_of_other_documents_are_not_taken_by_place(ids, names):
+    corpus = pb.Corpus([[1], [2]], ids=ids)
+    rows = pd.DataFrame({"year": range(len(names))}, index=names)
+    for values in (rows, rows.rename_axis("id").reset_index()):
+        assert_refused(InvalidArgumentError, "matched by name", corpus.with_metadata, values)
+
+
+def test_the_warning_of_spelling_quotes_names_of_one_document():
+    corpus = pb.Corpus([[1], [2]], ids=["2.txt", "10.txt"])
+    for names in (["10", "2.txt"], ["2.txt", "10"]):
+        rows = pd.DataFrame({"year": [int(name[:2].strip(".")) for name in names]}, index=names)
+        with pytest.warns(DataWarning, match="as '10' among them and '10.txt' in the data"):
+            assert corpus.with_metadata(rows).metadata["year"].tolist() == [2, 10]
+
+
+def test_topics_of_frames_are_told_the_call_that_makes_them_topics():
+    def read(topic_word):
+        model = pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=1.0, topic_word=topic_word
+        )
+        return model.components_.tolist()
+
+    topics = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]], columns=["urn", "ball"])
+    turned = topics.T.rename_axis("word").set_axis(["t1", "t2"], axis=1).reset_index()
+    named = topics.assign(topic=["t1", "t2"])
+    for frame in (named, turned, topics.astype(str)):
+        call = call_of(InvalidArgumentError, read, frame)
+        np.testing.assert_allclose(read(eval(call, {"topic_word": frame})), topics)
+    assert read(topics.astype(object)) == topics.to_numpy().tolist()
+
+
+def test_totals_are_told_of_columns_with_percent_signs():
+    frame = pd.DataFrame({"share %": ["a", "b", "Total"], "n": [1, 2, 3]})
+    with pytest.warns(DataWarning, match=r"frame\['share %'\] != 'Total'"):
+        assert pb.CountTensor.from_frame(frame).counts.sum() == 6
+
+
+def test_mappings_are_matched_by_name_as_frames_are():
+    rows = {"id": ["d2", "d1"], "y": ["two", "one"]}
+    corpus = pb.Corpus([[1], [2]], ids=["d1", "d2"], metadata=rows)
+    for found in (corpus, corpus.with_metadata(rows)):
+        assert found.metadata["y"].tolist() == ["one", "two"]
+    named = {"id": ["d2", "d1"], "y": pd.Series(["two", "one"], ["d2", "d1"])}
+    assert corpus.with_metadata(named).metadata["y"].tolist() == ["one", "two"]
+
+
+def test_levels_of_rows_are_columns_of_factors(tmp_path):
+    events = pd.DataFrame({"doc": list("aab"), "word": list("xyy")})
+    sums = events.assign(n=1).groupby(["doc", "word"])[["n"]].sum()
+    table = pd.crosstab(events["doc"], events["word"])
+    expected = pb.CountTensor.from_frame(events)
+    call = call_of(InvalidArgumentError, pb.CountTensor.from_frame, table)
+    sums.to_parquet(tmp_path / "x.parquet")
+    for found in (
+        pb.CountTensor.from_frame(sums),
+        pb.CountTensor.from_frame(table.stack().to_frame("n")),
+        pb.CountTensor.from_frame(sums.assign(m=2), ["doc", "word"], "n"),
+        pb.read_tensor(tmp_path / "x.parquet"),
+        eval(call, {"CountTensor": pb.CountTensor, "frame": table}),
+    ):
+        assert found.axes == expected.axes
+        np.testing.assert_array_equal(found.to_dense(), expected.to_dense())
+    for corpus in (pb.Corpus(sums), pb.read_corpus(tmp_path / "x.parquet")):
+        np.testing.assert_array_equal(corpus.counts.toarray(), [[1, 1], [0, 1]])
+
+
+def test_tables_of_factors_are_divided_at_tabs_and_warn_of_missing_levels(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("hair, colour\teye\nred\tN/A\nNA\tblue\n")
+    with pytest.warns(DataWarning, match="'N/A' is a level") as caught:
+        assert [len(labels) for labels in pb.read_tensor(path).labels] == [2, 2]
+    call = str(caught[0].message).partition(", use ")[2]
+    tensor = eval(call, {"pandas": pd, "polyabayes": pb})
+    assert [labels.tolist() for labels in tensor.labels] == [["red"], ["blue"]]

@@ -125,9 +125,8 @@ def _from_texts(
     texts = without_missing(table, column, on_empty)
     are_tokens = table.kind(column) == "tokens"
     sizes, metadata = _beside(table, roles, exposure)
-    found = counted_texts(texts, vocabulary, options, are_tokens=are_tokens)._replace(
-        ids=_ids(table, roles), exposure=sizes, metadata=metadata
-    )
+    found = counted_texts(texts, vocabulary, options, are_tokens=are_tokens)
+    found = found._replace(ids=_ids(table, roles), exposure=sizes, metadata=metadata)
     return without_empty(found, on_empty, table.place)
 
 

@@ -73,12 +73,21 @@ def row_names(rows: Any) -> list[str] | None:
     return [str(label) for label in index]
 
 
+def flat(frame: pd.DataFrame, names: Sequence[Any] = ()) -> pd.DataFrame:
+    """Levels of rows as columns, if they stand beside one of numbers or are among the names."""
+    levels = set(frame.index.names if frame.index.nlevels > 1 else ())
+    are_counted = [dtype.kind in _NUMERIC_KINDS for dtype in frame.dtypes] == [True]
+    is_meant = levels and (are_counted or levels.intersection(names))
+    return frame.reset_index() if is_meant and levels.isdisjoint(frame.columns) else frame
+
+
 class FrameTable(Table):
     """A pandas DataFrame as a table; its index, unless default, names the rows."""
 
     def __init__(
         self, frame: pd.DataFrame, title: str = "the table", taker: str = "", code: str = "table"
     ) -> None:
+        frame = flat(frame)
         self.frame, self.title, self.taker, self.code = frame, title, taker, code
         self.names = checked_words([str(name) for name in frame.columns]).tolist()
         self.has_headers = not hasattr(frame.columns, "step")

@@ -198,9 +198,8 @@ def anndata(data: Any, layer: str | None = None) -> Source:
         twice = data.var_names[data.var_names.duplicated()][0]
         told = "rename them by adata.var_names_make_unique()"
         raise InvalidArgumentError(f"the AnnData has two variables {twice!r}: {told}")
-    blocks = [
-        _counts_of_cells(block, name, data, start) for start, block in _blocks(stored, len(data))
-    ]
+    parts = _blocks(stored, len(data))
+    blocks = [_counts_of_cells(block, name, data, start) for start, block in parts]
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
     metadata = data.obs if len(data.obs.columns) else None

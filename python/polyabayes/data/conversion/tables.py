@@ -37,7 +37,7 @@ Kind = Literal["number", "name", "text", "tokens", "other"]
 
 _ROWS_LOOKED_AT = 100
 # Begins the third header of a survey export of Qualtrics.
-_SECOND = '{"ImportId"'
+SECOND_HEADER = '{"ImportId"'
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 _PLAIN = ("number", "name", "text")
 # Ratio to all other counts above which the first column looks like numbers of documents.
@@ -181,6 +181,8 @@ class Table(ABC):
             told += f" by {argument('metadata', [name])}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             told = f"of numbers that are written so, {self.call()}"
+            if self.written.get("thousands") == "." and "decimal" not in self.written:
+                told += "; of floats, " + self.call().replace(", thousands='.'", "")
         return f"; {told}" * bool(told)
 
     @abstractmethod
@@ -226,20 +228,17 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         given = getattr(named, field.name)
         for name in given if field.name == "metadata" else [given]:
             if name is not None and name not in table.names:
-                raise InvalidArgumentError(
-                    f"{table.options(**{field.name: name})}: {table.title} has no column {name!r}; "
-                    f"it has {some(table.names, 8)}",
-                    argument=field.name,
-                    value=name,
-                )
+                told = f"{table.options(**{field.name: name})}: {table.title} has no column "
+                told += f"{name!r}; it has {some(table.names, 8)}"
+                raise InvalidArgumentError(told, argument=field.name, value=name)
     names = [name for name in table.names if name != named.exposure]
     if named.layout == "wide":
         return _wide_roles(table, named, names, named.ids)
     others = [name for name in names if name != named.text]
-    ids = named.ids or headed(others, NAMES["document"])
+    ids, own = named.ids or headed(others, NAMES["document"]), None
     if names[:1] and names[0].lower() in NAMES["row"] and names[0] != named.ids:
         # R's and pandas' own names of rows, unless there are names of documents.
-        is_alone = ids is None and named.document is None
+        is_alone, own = ids is None and named.document is None, names[0]
         ids, names = (names[0], names) if is_alone else (ids, names[1:])
     rest = [name for name in names if name not in named.metadata and name != named.ids]
     text = named.text
@@ -252,7 +251,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         kept = [name for name in names if name not in (ids, text) or name in named.metadata]
         return Roles("texts", ids, [text], kept)
     # Words of a wide table may have the name of a role; names of documents come first.
-    return _wide_roles(table, named, names, named.ids or (ids if [ids] == names[:1] else None))
+    return _wide_roles(table, named, names, named.ids or (ids if [ids] == names[:1] else own))
 
 
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
@@ -424,10 +423,8 @@ def _warn_of_names(table: Table, words: list[str], names: list[str]) -> None:
         counts = table.counts(words)
         if counts[:, 0].min() >= (1 if told else _FAR_LARGER * max(1, int(counts[:, 1:].max()))):
             told = told or "its values are all different and far larger than the other counts"
-            told = (
-                f"{told}: if they name the documents, use {table.options(ids=words[0])}; if not, "
-            )
-            told = f"is read as counts of a word, but {told}{table.options(layout='wide')}"
+            told += f": if they name the documents, use {table.options(ids=words[0])}; if not"
+            told = f"is read as counts of a word, but {told}, {table.options(layout='wide')}"
             warn(f"column {words[0]!r} of {table.title} {told}", DataWarning)
     if table.has_headers and len(names) == 3 <= table.n_rows:
         most = _FEW_DISTINCT * table.n_rows
@@ -514,7 +511,7 @@ def refuse_other_kinds(table: Table, name: str) -> None:
     if any(isinstance(value, str) and value.startswith(("['", '["')) for value in values):
         told = f"column {name!r} of {table.title} holds lists written as texts: make them lists, "
         raise InvalidTypeError(f"{told}as by {table.as_frame}[{name!r}].map(ast.literal_eval)")
-    header = [row for row, x in enumerate(values) if isinstance(x, str) and x.startswith(_SECOND)]
+    header = [row for row, value in enumerate(values) if str(value).startswith(SECOND_HEADER)]
     if header:
         told = f"{table.place(header[-1])} is a further header of a survey: "
         told += f"use polyabayes.Corpus.from_table({table.as_frame}.iloc[{header[-1] + 1}:], "

@@ -176,9 +176,8 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
         _refuse(array, array >= array.dtype.type(2**n_bits), what, name, place)
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
-    total = (int((counts >> _LOW_BITS).sum()) << _LOW_BITS) + int(
-        (counts & (2**_LOW_BITS - 1)).sum()
-    )
+    high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)
+    total = (int(high.sum()) << _LOW_BITS) + int(low.sum())
     if total > MAX_TOTAL:
         largest = int(counts.argmax())
         told = f"count is {counts[largest]} at {place(largest)}: divide the counts by a common unit"

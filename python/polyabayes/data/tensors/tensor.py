@@ -14,6 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.checks import whole_number
 from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes.data.conversion.frames import flat
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import warn_of_totals
@@ -238,7 +239,8 @@ class CountTensor:
         ----------
         frame : DataFrame, or table of polars or pyarrow
             A row per observation, or a row and a count per kind of observation. Missing values are
-            allowed.
+            allowed. Levels of the index of a DataFrame with one column, or that `axes` name, are
+            columns.
         axes : sequence of str, optional
             The columns that are axes; default: all but `counts`. Labels are the distinct values as
             text, sorted, or the categories of a categorical column in their order, including
@@ -283,6 +285,10 @@ class CountTensor:
         table = checked_frame(frame)
         axes = [axes] if isinstance(axes, str) else axes
         named = [] if axes is None else checks.entries("axes", axes)
+        table = flat(table, named)
+        if axes is None and None not in (dimensions := [table.index.name, table.columns.name]):
+            told = f"counts levels of {dimensions[1]!r} in its columns: use CountTensor.from_dense"
+            raise checks.wrong("frame", None, f"{told}(frame, axes={axis_names(dimensions)})")
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
         counts = counts_of_frame(table, axes, counts)
@@ -297,13 +303,12 @@ class CountTensor:
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:
             values = complete_column(table, counts).to_numpy()
-        checked = _cells.checked_cell_counts(
-            values, len(table), f"column {counts!r}", row_place(table)
-        )
+        place = row_place(table)
+        checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
         for column, (codes, known) in zip(columns, factors, strict=True):
             sums = partial(np.bincount, codes[codes >= 0], checked[codes >= 0], len(known))
-            code = f"CountTensor.from_frame(frame[frame[{column!r}] != %s])"
+            code = f"CountTensor.from_frame(frame[frame[{column!r}] != ".replace("%", "%%") + "%s])"
             warn_of_totals(known, sums, f"level of {column!r},", code)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
@@ -460,9 +465,8 @@ class CountTensor:
         names = list(self.axes)
         for old, new in axes.items():
             names[self._axis_ix(old)] = new
-        return self._from_checked(
-            self.coordinates, self.counts, self.shape, _cells.checked_axes(names), self.labels
-        )
+        own = _cells.checked_axes(names)
+        return self._from_checked(self.coordinates, self.counts, self.shape, own, self.labels)
 
     def to_dense(self, *, max_bytes: int = 2**30) -> Integers:
         """Convert to a dense array.

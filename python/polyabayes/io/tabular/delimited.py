@@ -20,12 +20,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.files import BOMS_UTF16, check_encoding, open_binary, reading
+from polyabayes._support.files import check_encoding, open_binary, other_encoding, reading
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.conversion.documents import source_of_table
-from polyabayes.data.conversion.numbers import number_of, read_number
-from polyabayes.data.conversion.tables import Kind, Table, columns_of, kind_of_strings
+from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
+from polyabayes.data.conversion.tables import (
+    SECOND_HEADER,
+    Kind,
+    Table,
+    columns_of,
+    kind_of_strings,
+)
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import (
@@ -52,8 +58,6 @@ _LONGEST_FIELD = 1 << 30
 _MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = "0123456789+-.eE\r\n"
-# Begins the third header of a survey export of Qualtrics.
-_SECOND = '{"ImportId"'
 _NO_COUNT = "no count; write 0 where there is none"
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -201,15 +205,10 @@ class DelimitedTable(Table):
                 told += f" (and {argument('transpose', True)} if its rows are words)"
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
-        second = [
-            number for number, (_, fields) in enumerate(first, 1) if fields[0][:11] == _SECOND
-        ]
+        second = [n for n, (_, held) in enumerate(first, 1) if held[0][:11] == SECOND_HEADER]
         if second and dialect.columns is None:
-            told = "further headers of a survey, and left out"
-            warn(
-                f"{self.path}: lines {line + 1} to {first[second[0] - 1][0]} are {told}",
-                DataWarning,
-            )
+            told = f"lines {line + 1} to {first[second[0] - 1][0]} are further headers of a survey"
+            warn(f"{self.path}: {told}, and left out", DataWarning)
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
         n_fields = max(sizes, key=sizes.count, default=0)
@@ -227,10 +226,10 @@ class DelimitedTable(Table):
             if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
                 told = f"{self.path} looks like a table of {len(fields)} columns with blanks "
                 raise FileFormatError(f"{told}between them: read it by {argument('sep', ' ')}")
-        has_more = (
-            {len(fields) for _, fields in first} == {len(names) + 1} == {max(sizes, default=0)}
-        )
-        if has_more and dialect.columns is None and names[0].lower() not in NAMES["document"]:
+        n_found = {len(fields) for _, fields in first}
+        has_more = n_found == {len(names) + 1} == {max(sizes, default=0)}
+        is_first = names[0].lower() in NAMES["document"] + NAMES["text"] * (not dialect.sep)
+        if has_more and dialect.columns is None and not is_first:
             names.insert(0, "")  # R does not name the column of the row names.
         return names, chain(first, records)
 
@@ -270,7 +269,8 @@ def records_of(
         elif header.strip():
             break
     head = [header, *islice(lines, LINES_LOOKED_AT)]
-    sep = sep or separator_of(head, dialect.quotechar) or ","
+    own = "\t" if ".tsv" in path.name.lower() and "\t" in header else None
+    sep = sep or own or separator_of(head, dialect.quotechar) or ","
     if sep not in header and dialect.columns is not None:
         sep = " "
     if separators is not None:
@@ -309,9 +309,9 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
                 yield line
         except UnicodeDecodeError as error:
             number += error.object[: error.start].count(b"\n")
-            is_wide = number == 1 and error.object[:2] in BOMS_UTF16
-            remedy = argument("encoding", "utf-16" if is_wide else "latin-1")
-            told = f"the file is not valid {encoding}; try {remedy}"
+            start = 0 if number == 1 else error.start
+            other = other_encoding(error.object[start:] + stream.read(_LONGEST_LINE))
+            told = f"the file is not valid {encoding}; try {argument('encoding', other)}"
             raise _refused(path, number, told) from error
 
 
@@ -330,16 +330,24 @@ def _array_of(texts: list[str | None]) -> NDArray[Any]:
 def separator_of(lines: list[str], quotechar: str = '"') -> str | None:
     """The most frequent separator of a header outside quotes; None if there is none.
 
-    If the header has none, or is a comment, it is that of all other lines; equally many in each, if
-    the header may be that of a single column.
+    If the header has none, it is one of the other lines, equally often in each: before numbers
+    only, or twice and more below a title. Below a comment it is in each. The header of a column of
+    texts stands for none, since texts hold any character.
     """
     plain = ["".join(line.split(quotechar)[::2]) for line in lines]
     sep = max(_SEPARATORS, key=plain[0].count)
     if sep in plain[0] and not plain[0].startswith("# "):
         return sep
+    if lines[0].strip().strip(quotechar).lower() in NAMES["text"]:
+        return None
     others = [line for line in plain[1:] if line.strip() and not line.startswith("# ")]
+    is_title, is_comment = " " in plain[0].strip(), plain[0].startswith("#")
     for sep in _SEPARATORS:
-        numbers = {line.count(sep) for line in others} or {0}
-        if min(numbers) and (len(numbers) == 1 or plain[0].startswith("#")):
+        n_found = {line.count(sep) for line in others} or {0}
+        # A title stands above a header.
+        held = {text.strip() for line in others[is_title:] for text in line.split(sep)[1:]} - {""}
+        are_numbers = bool(held) and all(map(is_like_a_number, held))
+        is_told = are_numbers or (is_title and min(n_found) > 1)
+        if min(n_found) and (is_comment or (is_told and len(n_found) == 1)):
             return sep
     return None

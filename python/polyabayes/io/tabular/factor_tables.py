@@ -8,10 +8,12 @@ from typing import Any
 
 from polyabayes._support.files import content_of, replacing
 from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import label_order
 from polyabayes.data.conversion.tables import count_column
+from polyabayes.data.names import NAMES
 from polyabayes.data.tensors.tensor import CountTensor
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import DataWarning, InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
@@ -34,7 +36,8 @@ def read_factor_csv(
     A line is an observation, or a kind of observation and its count. Axes are by default all
     columns but the counts, a column with a name such as ``count`` or ``freq``; without it, each
     line counts once. Labels are kept as text and sorted, by value if all labels of an axis are
-    numbers. Levels that do not occur are unknown.
+    numbers. Levels that do not occur are unknown; those that pandas takes for missing values, such
+    as ``NA``, are labels, with a warning.
     """
     pandas = import_pandas()
     table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
@@ -50,7 +53,12 @@ def read_factor_csv(
             name: table.numbers(name) if name == counts else _levels(table.values(name))
             for name in names
         }
-        return CountTensor.from_frame(pandas.DataFrame(factors, index=lines), axes, counts)
+        tensor = CountTensor.from_frame(pandas.DataFrame(factors, index=lines), axes, counts)
+        held = {label for labels in tensor.labels if labels is not None for label in labels}
+        if marks := held.intersection(NAMES["missing"]):
+            told = f"{min(marks)!r} is a level; if it marks missing values, use {table.call()}"
+            warn(f"{path}: {told}", DataWarning)
+        return tensor
 
 
 def read_factor_parquet(
