@@ -146,7 +146,7 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
     }
 }
 
-/// For each token, those of the same word, which stand side by side.
+/// Range of the tokens of each token's word, which stand side by side.
 fn words(cells: &[u32]) -> Vec<Range<usize>> {
     let mut words = Vec::with_capacity(cells.len());
     for word in cells.chunk_by(|one, other| one == other) {

@@ -49,8 +49,8 @@ impl<U: UniformLanes> TopicChains<U> {
     }
 }
 
-/// Multiplies by the weights of a token of a word in each topic, beside n of the topic and c of the word;
-/// returns the largest product.
+/// Multiplies each product by the weight of a token in that topic, which holds n tokens, c of them of the
+/// same word. Returns the largest product.
 #[polyabayes_macros::vectorised]
 fn multiply(products: &mut [f64], target: UrnTarget<'_>, cell: u32, n: f64, c: f64) -> f64 {
     let topics = products.iter_mut().zip(target.base).zip(target.row(cell));

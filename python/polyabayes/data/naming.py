@@ -152,9 +152,10 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        told = f"has other columns than {argument('vocabulary')}: {some(others)} are in one of "
-        told += (
-            f"them only; give the words of the columns, or {name}.to_numpy() if the order is right"
+        raise checks.wrong(
+            name,
+            None,
+            f"has other columns than {argument('vocabulary')}: {some(others)} are in one of "
+            f"them only; give the words of the columns, or {name}.to_numpy() if the order is right",
         )
-        raise checks.wrong(name, None, told)
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

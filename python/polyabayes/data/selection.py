@@ -92,8 +92,10 @@ class Selectable:
         if selection.ndim == 1 and selection.size and selection.dtype.kind in "UO":
             selection = self._rows_of(selection)
         if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
-            told = "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
-            raise InvalidTypeError(f"{told}boolean mask, got {rows!r}; one document is corpus[[3]]")
+            raise InvalidTypeError(
+                "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
+                f"boolean mask, got {rows!r}; one document is corpus[[3]]"
+            )
         if selection.dtype.kind == "b":
             if len(selection) != n_documents:
                 told = f"the corpus {n_documents} documents; give one entry for each"
@@ -419,8 +421,10 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
         told = f"{argument('test_size')} must be a number of documents (int) or a share in (0, "
         raise InvalidArgumentError(f"{told}1) (float), got {test_size!r}")
     if not 0 < n_test < n_documents:
-        told = f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the "
-        raise InvalidArgumentError(f"{told}test part; leave at least one document in each part")
+        raise InvalidArgumentError(
+            f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the "
+            "test part; leave at least one document in each part"
+        )
     return n_test
 
 
@@ -431,9 +435,11 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so "
-        told += f"that a part has {n_test} documents and the other is not empty; "
-        raise InvalidArgumentError(f"{told}use more groups or another test_size")
+        raise InvalidArgumentError(
+            f"{argument('groups')}: {len(by_draw)} groups cannot be divided so "
+            f"that a part has {n_test} documents and the other is not empty; "
+            "use more groups or another test_size"
+        )
     return np.isin(groups, by_draw[:n_groups])
 
 

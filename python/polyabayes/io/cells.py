@@ -123,7 +123,10 @@ def _distinct(names: list[str]) -> list[str]:
         renamed.append(own)
     n_changed = sum(own != name for own, name in zip(renamed, names, strict=True))
     if n_changed:
-        told = f"{n_changed:,} features share their name with another and got a number, as in "
-        told += f"{next(own for own, name in zip(renamed, names, strict=True) if own != name)!r}; "
-        warn(f"{told}{argument('word', 'id')} uses their identifiers", DataWarning)
+        warn(
+            f"{n_changed:,} features share their name with another and got a number, as in "
+            f"{next(own for own, name in zip(renamed, names, strict=True) if own != name)!r}; "
+            f"{argument('word', 'id')} uses their identifiers",
+            DataWarning,
+        )
     return renamed

@@ -5,7 +5,7 @@ from polyabayes.latent_classes.choice import ClassChoice
 from polyabayes.latent_classes.invariance import ClassInvariance
 from polyabayes.latent_classes.outcomes import ClassOutcome
 from polyabayes.latent_classes.residuals import PairResiduals
-from polyabayes.latent_classes.waves import LatentTransitionAnalysis
+from polyabayes.latent_classes.waves.estimator import LatentTransitionAnalysis
 
 __all__ = [
     "ClassChoice",

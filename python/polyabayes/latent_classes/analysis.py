@@ -37,8 +37,8 @@ from polyabayes.latent_classes.maximum import (
     maxima,
 )
 from polyabayes.latent_classes.membership import draw_memberships
+from polyabayes.models.files.load import readers
 from polyabayes.models.fitted.formulas import formula_columns
-from polyabayes.models.model_files import readers
 from polyabayes.sizes.priors import SizePrior
 
 

@@ -148,7 +148,7 @@ class Replicates(NamedTuple):
 
     # Shape (n_rows, n_replicates).
     ratios: Floats
-    # What the squares of the changes of each replicate are multiplied by.
+    # Factors of the squared changes, one for each replicate.
     scales: Floats
     name: str
 

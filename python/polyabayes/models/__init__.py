@@ -3,9 +3,9 @@
 from polyabayes.models.chains import Chains, sample_chains
 from polyabayes.models.concentrations import TopicConcentration, learn_topic_concentration
 from polyabayes.models.document_model import DocumentModel
+from polyabayes.models.files.load import load
 from polyabayes.models.fitted.topic_weights import TopicWeights
 from polyabayes.models.lda import LatentDirichletAllocation
-from polyabayes.models.model_files import load
 from polyabayes.models.pfa import PoissonFactorAnalysis
 
 __all__ = [

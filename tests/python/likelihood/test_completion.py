@@ -84,7 +84,7 @@ def test_huge_counts_are_divided():
 def test_exact_values_against_all_assignments(name):
     scale = PROBABILITY / (1 - PROBABILITY + PROBABILITY * RATES.sum(axis=1))
     a, q = (PRIOR, TOPICS) if name == "lda" else (SHAPE, scale[:, np.newaxis] * RATES)
-    # The last column has a token of any word at all.
+    # The last column weighs a token whose word is not known: the sum over all words.
     q = np.c_[q, q.sum(axis=1)]
     expected = [
         ln_urn_sum([*(first + second), 0], a, q) - ln_urn_sum([*first, second.sum()], a, q)

@@ -131,9 +131,10 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         told = "which only log_evidence and predict_missing of an AllocationModel accept: fill them"
         raise InvalidCountsError(f"{name} has masked entries, {told}")
     if isinstance(values, (str, os.PathLike)):
-        told = f"{name} must be an array of whole numbers, got {os.fspath(values)!r}; read the "
-        told += "file of a tensor by polyabayes.read_tensor, of a corpus by polyabayes.read_corpus"
-        raise InvalidTypeError(told)
+        raise InvalidTypeError(
+            f"{name} must be an array of whole numbers, got {os.fspath(values)!r}; read the "
+            "file of a tensor by polyabayes.read_tensor, of a corpus by polyabayes.read_corpus"
+        )
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":

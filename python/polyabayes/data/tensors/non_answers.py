@@ -83,8 +83,10 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
         _tell(f"the table has a row for each answer, not for each respondent: make it one {told}")
         return
     if ids:
-        told = f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
-        _tell(f"{told}frame.set_index({ids[0]!r}), or leave it out of {argument('items')}")
+        _tell(
+            f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
+            f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
+        )
     others = [item for item in items if item not in ids]
     if alone := _rows_alone(frame, others):
         told = f"as if it was a further header: if so, leave it out by frame.drop(index={alone})"

@@ -35,9 +35,11 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     and columns are documents (cells).
     """
     if not transpose and any(path.parent.glob("barcodes.tsv*")):
-        told = f"{path.parent} is of 10x Genomics, whose rows are genes, but here they are "
-        told += f"documents: read the folder, as polyabayes.read_corpus({str(path.parent)!r})"
-        warn(told, DataWarning)
+        warn(
+            f"{path.parent} is of 10x Genomics, whose rows are genes, but here they are "
+            f"documents: read the folder, as polyabayes.read_corpus({str(path.parent)!r})",
+            DataWarning,
+        )
     return _corpus(path, _content(path), None, transpose)
 
 

@@ -87,9 +87,11 @@ def read_json_lines(
         names |= row.keys()
         n_bytes += len(line)
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
-            told = f"{path}, line {number}: {len(names):,} different names "
-            told += f"in {len(rows):,} objects, most of which have few of them: give a "
-            raise FileFormatError(f"{told}table with the columns document, word and count")
+            raise FileFormatError(
+                f"{path}, line {number}: {len(names):,} different names "
+                f"in {len(rows):,} objects, most of which have few of them: give a "
+                "table with the columns document, word and count"
+            )
     pandas, code = import_pandas(), f"pandas.read_json({str(path)!r}, lines=True)"
     with content_of(path):
         frame = pandas.DataFrame(rows, index=pandas.Index(lines, name="line"))

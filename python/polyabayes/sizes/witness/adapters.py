@@ -26,8 +26,8 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.files.load import load
 from polyabayes.models.fitting import fingerprint
-from polyabayes.models.model_files import load
 from polyabayes.sizes.scores import (
     ROUNDING,
     Record,

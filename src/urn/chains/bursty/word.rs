@@ -94,7 +94,7 @@ impl Word<'_, '_> {
         places
     }
 
-    /// Gives a token of one lane back to another topic.
+    /// Moves a token of one lane to a topic.
     #[inline(always)]
     fn exchange(&mut self, lane: usize, topics: &mut [u16; LANES], topic: u16) {
         for counts in [&mut *self.balls, &mut self.buffers.held[..]] {
@@ -157,7 +157,7 @@ impl Word<'_, '_> {
         weights
     }
 
-    /// What the tokens after the first meet where all join its topic; see [`ahead`].
+    /// Weights that the tokens after the first meet if all join its topic; see [`ahead`].
     #[inline(always)]
     fn ahead_of(&self, topics: &[u16; LANES], inverse: &Lanes, n_tokens: usize) -> Lanes {
         ahead(&self.layers(topics).gains().0, inverse, n_tokens)
@@ -260,7 +260,7 @@ pub(super) fn redraw_pair<U: UniformLanes>(
     before.iter().for_each(|topics| word.take(topics));
     let n_listed = word.among.len();
     let [first_total, least_gain] = word.fill_singles();
-    // Where single precision has lost something, totals are zero, and draws are made in double.
+    // Totals are set to zero where single precision may be wrong: `pick` then draws in double.
     let (mut inverse, mut is_kept) = ([1.0; LANES], [0.0; LANES]);
     for lane in 0..LANES {
         inverse[lane] /= first_total[lane];
@@ -364,8 +364,7 @@ pub(super) fn redraw_together<U: UniformLanes>(
     word.buffers.before = before;
 }
 
-/// What an earlier token of a word adds to its weight: a topic that cannot produce the word has none of its
-/// tokens, however many.
+/// Weight that an earlier token of the word adds; none in a topic that cannot produce the word.
 #[inline(always)]
 fn repeat_of(q: f64, repeat: f64) -> f64 {
     if q > 0.0 { repeat } else { 0.0 }

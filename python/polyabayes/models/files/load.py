@@ -1,4 +1,4 @@
-"""Fitted models in files."""
+"""Readers of fitted models in files."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, reading
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.models.files.foreign import refuse_other_files
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.fitted_model import FittedModel
 from polyabayes.models.fitted.stored_model import StoredModel
-from polyabayes.models.other_files import refuse_other_files
 from polyabayes.models.topic_model import TopicModel
 
 # Exceptions that a damaged header or array may lead to.

@@ -51,7 +51,7 @@ class ChainComparison(Comparison):
             )
         shares = special.softmax(logs)
         spread = np.sqrt(((shares * _REPLICATES - 1) ** 2).sum() / (_REPLICATES - 1) / _REPLICATES)
-        # Where one replicate dominates the mean, the spread of the logarithms tells more.
+        # The spread of logarithms tells more than that of values if one replicate dominates.
         error = float(max(spread, np.std(logs, ddof=1) / np.sqrt(_REPLICATES)))
         n_eff = float(1 / (shares**2).sum())
         self.evidences[one] = Evidence(

@@ -14,7 +14,6 @@ from polyabayes.allocation.options import Run
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.latent_classes.answers import RowWeights, read_answers
-from polyabayes.latent_classes.chain_evidence import ChainComparison
 from polyabayes.latent_classes.chains import ChainPrior, Chains, aligned
 from polyabayes.latent_classes.choice import (
     LEARNED,
@@ -23,9 +22,10 @@ from polyabayes.latent_classes.choice import (
     checked_sizes,
     choice_of,
 )
-from polyabayes.latent_classes.fitted_waves import FittedWaves, checked_waves
 from polyabayes.latent_classes.membership import chain_draws, warn_of_chains
-from polyabayes.models.model_files import readers
+from polyabayes.latent_classes.waves.evidence import ChainComparison
+from polyabayes.latent_classes.waves.fitted import FittedWaves, checked_waves
+from polyabayes.models.files.load import readers
 from polyabayes.sizes.priors import SizePrior
 
 # Uniform class weights and transitions, and answers as of LatentClassAnalysis.

@@ -1,0 +1,1 @@
+"""Latent transition analysis: latent classes of rows in several waves."""
