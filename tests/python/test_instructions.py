@@ -1,11 +1,11 @@
 """The same bits with the instructions of every processor, by the switch POLYABAYES_SIMD."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from helpers.processes import python
 
 # Golden values of every method, and training by EM with many digits that could differ.
 PROGRAM = """
@@ -24,14 +24,8 @@ NO_FMA = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2"}
 
 
 def bits(instructions, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=os.environ | {"POLYABAYES_SIMD": instructions} | environment,
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment |= os.environ | {"POLYABAYES_SIMD": instructions}
+    done = python("-c", PROGRAM, env=environment, cwd=Path(__file__).parent)
     if f"POLYABAYES_SIMD={instructions}: must be" in done.stderr:
         pytest.skip(f"this processor lacks {instructions}")
     assert done.returncode == 0, done.stderr
@@ -58,12 +52,7 @@ def test_em_does_not_depend_on_the_c_library(portable):
 
 @pytest.mark.parametrize("instructions", ["neon", "AVX2", ""])
 def test_unknown_instructions_are_refused_at_import(instructions):
-    done = subprocess.run(
-        [sys.executable, "-c", "import polyabayes._core"],
-        env=os.environ | {"POLYABAYES_SIMD": instructions},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | {"POLYABAYES_SIMD": instructions}
+    done = python("-c", "import polyabayes._core", env=environment)
     assert done.returncode == 1
     assert f"POLYABAYES_SIMD={instructions}: must be portable, avx2 or avx512" in done.stderr

@@ -1,12 +1,10 @@
 """Displays in notebooks: every name is escaped, in a real browser, too."""
 
-import shutil
-import subprocess
-
 import pytest
 import sklearn
 
 import polyabayes as pb
+from helpers.processes import in_browser
 from polyabayes.exceptions import RefusedModelWarning
 
 EVIL = "<script>document.title='owned'</script>"
@@ -70,18 +68,11 @@ def test_fitted_models_show_their_topics_beside_their_diagram():
 
 
 def test_displays_open_in_a_browser(tmp_path):
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium here: apt-get install chromium")
     page = tmp_path / "page.html"
     found = displays()
     body = "".join(f"<section>{html}</section>" for _, html in found)
     page.write_text(f"<!doctype html><meta charset=utf-8><title>clean</title>{body}")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'home'}"]
-    shown = subprocess.run(
-        [browser, *flags, "--virtual-time-budget=2000", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    ).stdout  # fmt: skip
+    shown = in_browser(page)
     assert "<title>clean</title>" in shown
     assert shown.count("<section>") == len(found)
     assert shown.count("<caption") >= 10

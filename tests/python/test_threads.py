@@ -1,6 +1,5 @@
 """Many threads of Python at once, with objects they share: the same bits as one after another."""
 
-import subprocess
 import sys
 import sysconfig
 import threading
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.processes import python
 
 N_THREADS = 8
 DATA = pb.datasets.make_lda_corpus(12, 60, 4, document_length=30, random_state=0)
@@ -83,6 +83,7 @@ def test_threads_may_be_the_first_to_use_the_package():
     program = f"""
 import threading
 import polyabayes as pb
+from helpers.processes import python
 together, found = threading.Barrier({N_THREADS}), []
 def work():
     together.wait()
@@ -92,9 +93,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(len(found), len(set(found)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = python("-c", program)
     assert done.stdout.split() == [str(N_THREADS), "1"], done.stderr
 
 

@@ -1,7 +1,6 @@
 """What the command line writes, where it cannot be written."""
 
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers import processes
 from helpers.command_line import run, table
 from helpers.small_models import known_lda
 from polyabayes import AllocationModel, CountTensor
@@ -45,15 +45,7 @@ def fill_disk(monkeypatch):
 
 def limited(n_bytes, *arguments):
     """Run the command line in a process whose files may have so many bytes."""
-    resource = pytest.importorskip("resource")
-    return subprocess.run(
-        [sys.executable, "-m", "polyabayes", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes)),
-    )
+    return processes.limited("RLIMIT_FSIZE", n_bytes, "-m", "polyabayes", *arguments)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no room is asked for beforehand")

@@ -1,21 +1,19 @@
 """Models of other packages against likelihoods by hand from what the packages publish."""
 
-import itertools
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import gammaln
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
 from helpers.foreign_models import of_gensim, of_tomotopy, trained
+from helpers.processes import python
 from helpers.refusals import assert_refused
+from helpers.small_models import ln_lda
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -39,28 +37,16 @@ def texts():
     return [[THEMES[theme][rng.integers(3)] for theme in document] for document in themes]
 
 
-def by_hand(alpha, phi, vocabulary, tokens):
-    """ln p(tokens) of LDA by the sum over all topics of all tokens."""
-    columns = [list(vocabulary).index(token) for token in tokens]
-    alpha = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (len(phi),))
-    total = 0.0
-    for topics in itertools.product(range(len(phi)), repeat=len(tokens)):
-        n = np.bincount(topics, minlength=len(phi))
-        ln_p = (gammaln(alpha + n) - gammaln(alpha)).sum()
-        ln_p += gammaln(alpha.sum()) - gammaln(alpha.sum() + len(tokens))
-        total += np.exp(ln_p) * np.prod([phi[k][w] for k, w in zip(topics, columns, strict=True)])
-    return np.log(total)
-
-
 def counted(tokens, vocabulary):
     return pb.Corpus([[text.count(word) for word in vocabulary] for text in tokens], vocabulary)
 
 
 def assert_scores(model, alpha, phi, vocabulary):
-    """A foreign model scores short documents as by hand, its words in any order."""
+    """A foreign model scores short documents as sums over all topics, its words in any order."""
     shuffled = sorted(vocabulary, reverse=True)
     found = pb.log_likelihood(model, counted(SHORT, shuffled)).values
-    wanted = [by_hand(alpha, phi, vocabulary, text) for text in SHORT]
+    alpha = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (len(phi),))
+    wanted = [ln_lda([text.count(word) for word in vocabulary], alpha, phi) for text in SHORT]
     np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
 
@@ -72,7 +58,7 @@ def test_a_fresh_process_scores_a_foreign_model_before_it_asks_for_anything_else
         "theirs = LatentDirichletAllocation(2, random_state=0).fit([[1, 2], [3, 0]])\n"
         "print(pb.log_likelihood(theirs, [[1, 2]]).methods[0])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = python("-c", code)
     assert done.stdout == "exact\n", done.stderr
 
 

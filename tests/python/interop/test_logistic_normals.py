@@ -11,6 +11,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
 from helpers.foreign_models import of_tomotopy
+from helpers.quadrature import hermite
 from helpers.refusals import assert_refused
 from polyabayes import exceptions as errors
 
@@ -31,15 +32,9 @@ BY_SIDE = {
 
 def by_quadrature(topics, mean, covariance, counts):
     """Ln p of a document by a product of Gauss-Hermite rules, from the definition."""
-    points, weights = np.polynomial.hermite_e.hermegauss(90 if len(mean) < 3 else 48)
-    axes = np.meshgrid(*[points] * len(mean), indexing="ij")
-    values, vectors = np.linalg.eigh(np.asarray(covariance))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    eta = np.asarray(mean) + np.stack([axis.ravel() for axis in axes], axis=1) @ root.T
+    eta, ln_mass = hermite(mean, covariance, 90 if len(mean) < 3 else 48)
     if len(mean) < len(topics):
         eta = np.pad(eta, [(0, 0), (0, 1)])
-    mass = np.log(weights / weights.sum())
-    ln_mass = sum(np.meshgrid(*[mass] * len(mean), indexing="ij")).ravel()
     return float(logsumexp(ln_mass + np.log(softmax(eta, axis=1) @ topics) @ counts))
 
 

@@ -1,8 +1,6 @@
 """Latent classes: maxima, memberships, draws, files, and doors of many kinds."""
 
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import polyabayes as pb
+from helpers.processes import python
 from polyabayes.allocation.inference.draws import weigh_posteriors
 from polyabayes.exceptions import FileFormatError, Interrupted
 
@@ -211,12 +210,7 @@ def test_files_and_pickles_keep_all(method: str, tmp_path: Path) -> None:
         assert other.sample(5)[0].equals(classes.sample(5)[0])
         assert other.n_classes_ == classes.n_classes_ == 2
     program = "import sys, polyabayes as pb; print(pb.load(sys.argv[1]).class_weights_.tolist())"
-    made = subprocess.run(
-        [sys.executable, "-c", program, tmp_path / "classes.safetensors"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    made = python("-c", program, tmp_path / "classes.safetensors")
     assert made.stdout.strip() == str(classes.class_weights_.tolist())
     content = bytearray((tmp_path / "classes.safetensors").read_bytes())
     content[-1] ^= 1

@@ -3,8 +3,6 @@
 import io
 import json
 import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import polyabayes as pb
+from helpers.processes import python
 from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
 from polyabayes._support import storage
@@ -99,14 +98,8 @@ print(*ends)
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc here")
 def test_a_model_that_memory_does_not_hold_is_refused_whatever_the_limit(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", _UNDER_LIMITS, tmp_path / "model"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "RUST_BACKTRACE": "1"},
-    )
+    environment = {**os.environ, "RUST_BACKTRACE": "1"}
+    done = python("-c", _UNDER_LIMITS, tmp_path / "model", env=environment)
     ends = done.stdout.split()
     assert set(ends) == {"read", "refused"}, done.stdout + done.stderr
     assert (ends[0], ends[-1]) == ("refused", "read")

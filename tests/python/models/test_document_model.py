@@ -1,15 +1,15 @@
 """Document models of any prior against values computed by hand."""
 
-import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
+from helpers.quadrature import hermite
 from helpers.small_models import known_lda, known_pfa
 from polyabayes.cli import main
 from polyabayes.exceptions import InvalidArgumentError
@@ -121,12 +121,9 @@ def test_spread_of_a_sure_component_is_not_lost_to_rounding():
 
 def test_moments_of_logistic_normal_weights_are_those_of_quadrature():
     mean, covariance = np.array([0.3, -0.4]), np.array([[1.0, 0.3], [0.3, 0.5]])
-    x, w = np.polynomial.hermite_e.hermegauss(60)
-    points = np.stack(np.meshgrid(x, x), axis=-1).reshape(-1, 2)
-    eta = mean + points @ np.linalg.cholesky(covariance).T
-    theta = np.exp(np.column_stack([eta, np.zeros(len(eta))]))
-    theta /= theta.sum(axis=1, keepdims=True)
-    ln_p = DOCUMENTS @ np.log(theta @ PHI).T + np.log(np.outer(w, w).ravel())
+    eta, ln_mass = hermite(mean, covariance, 60)
+    theta = softmax(np.column_stack([eta, np.zeros(len(eta))]), axis=1)
+    ln_p = DOCUMENTS @ np.log(theta @ PHI).T + ln_mass
     posterior = np.exp(ln_p - logsumexp(ln_p, axis=1, keepdims=True))
     models = (
         pb.DocumentModel.logistic_normal(PHI, mean, covariance, random_state=seed)
@@ -144,18 +141,9 @@ def test_moments_of_logistic_normal_weights_are_those_of_quadrature():
 
 def integral(probabilities, mean, covariance, row):
     """Gauss-Hermite quadrature with 80 points an axis."""
-    x, w = np.polynomial.hermite_e.hermegauss(80)
-    factor = np.linalg.cholesky(covariance)
-    terms = []
-    for places in itertools.product(range(80), repeat=len(mean)):
-        eta = mean + factor @ x[list(places)]
-        ln_p = row @ np.log(probabilities(eta))
-        terms.append(ln_p + np.log(w[list(places)] / np.sqrt(2 * np.pi)).sum())
-    return logsumexp(terms)
-
-
-def softmax(x):
-    return np.exp(x - logsumexp(x))
+    etas, ln_masses = hermite(mean, covariance, 80)
+    ln_p = [row @ np.log(probabilities(eta)) for eta in etas]
+    return logsumexp(ln_p + ln_masses)
 
 
 def test_logistic_normals_of_low_rank_are_exact():

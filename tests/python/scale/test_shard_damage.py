@@ -5,8 +5,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.processes import python
 from helpers.sharded_corpus import CORPUS, MODEL
 from polyabayes.exceptions import FileAccessError, FileFormatError
 from polyabayes.scale.shards import sealed_manifest
@@ -150,8 +149,7 @@ def test_folders_of_killed_processes_are_removed(tmp_path):
 
         pb.write_shards(blocks(), sys.argv[1])
     """
-    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert python("-c", textwrap.dedent(script), tmp_path).returncode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 1
     unfinished = tmp_path / "shard-00000"
     unfinished.mkdir()

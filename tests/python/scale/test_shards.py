@@ -2,7 +2,6 @@
 
 import gc
 import gzip
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -14,6 +13,7 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
+from helpers.processes import python
 from helpers.sharded_corpus import CORPUS, COUNTS, DATA, MODEL, rows_of
 from helpers.small_models import known_lda, known_pfa
 from polyabayes.exceptions import InvalidArgumentError
@@ -276,10 +276,7 @@ def test_a_file_larger_than_memory_is_written_and_scored(tmp_path):
         for _ in range(400):
             stream.write(block)
     known_lda([0.5, 0.5], rng.dirichlet(np.ones(500), 2)).save(tmp_path / "model")
-    command = [sys.executable, "-c", LIMITED]
-    done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python("-c", LIMITED, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     few, refused, many = done.stdout.split()
     assert refused == "refused"

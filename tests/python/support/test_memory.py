@@ -1,9 +1,8 @@
 """Work that memory does not hold is refused, and does not end the process."""
 
-import subprocess
-import sys
-
 import pytest
+
+from helpers.processes import limited
 
 PROGRAM = """
 import sys
@@ -29,14 +28,7 @@ TOPICS = "topic-word probabilities would take 5.2e12 bytes, more than there is\n
 
 @pytest.mark.parametrize(("work", "says"), [("LDA", TOPICS), ("PFA", TOPICS), ("score", "\n")])
 def test_work_beyond_the_memory_is_refused(work, says):
-    resource = pytest.importorskip("resource")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, work],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
-    )
+    done = limited("RLIMIT_AS", 4 << 30, "-c", PROGRAM, work)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("refused: ")
     assert done.stdout.endswith(says)

@@ -3,8 +3,6 @@
 import importlib
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from sklearn.base import clone
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
+from helpers.processes import in_browser
 from helpers.small_models import known_lda, known_pfa
 from polyabayes import _core
 from polyabayes._support.output.tables import measured
@@ -276,15 +275,8 @@ def test_the_report_has_labels_excerpts_and_says_which_documents_they_are(lda, t
 
 
 def test_the_report_opens_in_a_browser(lda, tmp_path):
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium here: apt-get install chromium")
     path, scores = page_of(lda, tmp_path)
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'home'}"]
-    shown = subprocess.run(
-        [browser, *flags, "--virtual-time-budget=2000", "--dump-dom", path.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    ).stdout  # fmt: skip
+    shown = in_browser(path)
     assert f"{scores.nats_per_token:.4f}" in shown
     assert shown.count("<article") == 3
     assert shown.count("<circle") == 3
