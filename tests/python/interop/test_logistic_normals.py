@@ -12,7 +12,6 @@ from scipy.special import gammaln, logsumexp, softmax
 import polyabayes as pb
 from helpers.foreign_models import of_tomotopy
 from helpers.quadrature import hermite
-from helpers.refusals import assert_refused
 from polyabayes import exceptions as errors
 
 STM = Path(__file__).resolve().parents[4] / "shared" / "interop" / "stm"
@@ -76,18 +75,9 @@ def test_a_fit_of_r_is_scored_as_its_integral(theirs):
     np.testing.assert_array_equal(same.components_, model.components_)
 
 
-def test_what_holds_no_fit_of_stm_is_refused(tmp_path):
-    pytest.importorskip("rdata")
-    path = tmp_path / "fit.RData"
-    path.write_bytes(b"no file of R")
-    assert_refused(errors.FileFormatError, r"fit.RData", pb.interop.from_stm, path)
-
-
 def test_topics_of_a_level_of_the_content_covariate():
     right = pb.interop.from_stm(BY_SIDE, level="right")
     np.testing.assert_allclose(right.components_, np.exp(TABLES[1]))
-    with pytest.raises(errors.InvalidArgumentError, match="must be one of left, right"):
-        pb.interop.from_stm(BY_SIDE)
 
 
 def test_splines_of_stm_get_their_knots_from_the_training_covariates(tmp_path):

@@ -297,8 +297,6 @@ def test_signatures_are_drawn_in_the_order_of_cosmic():
     np.testing.assert_allclose([heights[place] for place in range(96)], rows[1], rtol=1e-12)
     assert [label.get_text() for label in ax.get_xticklabels()] == changes
     assert [label.get_text() for label in ax.get_yticklabels()] == ["SBS1"]
-    with pytest.raises(errors.InvalidArgumentError, match="2 names for 1 signatures"):
-        pb.plotting.plot_signatures(model, [0], labels=["a", "b"])
 
 
 def test_nothing_is_black_on_black():

@@ -2,6 +2,7 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +12,7 @@ from sklearn.base import clone
 import polyabayes as pb
 from helpers.nested_searches import CORPUS, assert_same_search, lda, nested
 from polyabayes import priors
-from polyabayes.exceptions import (
-    FileAccessError,
-    FileFormatError,
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes.exceptions import Interrupted, InvalidArgumentError
 from polyabayes.sizes.witness import Score, WitnessSearch, cross_validate
 from polyabayes.sizes.witness.adapters import NestedEstimator, degrees_of_freedom, starts_afresh
 
@@ -148,15 +143,10 @@ def test_a_search_that_is_refused_leaves_no_folder(tmp_path):
     assert not (tmp_path / "state").exists()
 
 
-@pytest.mark.parametrize("content", [b"\x00\xff", b""])
-def test_a_damaged_checkpoint_is_refused(tmp_path, content):
-    (tmp_path / "search.safetensors").write_bytes(content)
-    with pytest.raises(FileFormatError, match=r"search.safetensors"):
-        nested(checkpoint=tmp_path).fit(CORPUS)
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    with pytest.raises(FileAccessError, match="cannot use"):
-        nested(checkpoint=blocked).fit(CORPUS)
+def after(name, content):
+    """Search in this folder after a file of this content is written."""
+    Path(name).write_bytes(content)
+    return nested(checkpoint=".").fit(CORPUS)
 
 
 def test_failures_and_zeros_survive_the_checkpoint(tmp_path):
@@ -215,12 +205,6 @@ def test_folds_under_further_priors_are_trained_once(fits):
     alone = cross_validate(nested(scoring="likelihood").set_params(prior=further[1]), CORPUS, 2)
     for name in ("fold", "n_steps", "best_size", "lower", "upper", "best"):
         assert table[name][2::3].tolist() == alone[name].tolist(), name
-    with pytest.raises(InvalidArgumentError, match="prior must be of 1 sizes"):
-        cross_validate(nested(), CORPUS, 2, priors=[priors.Product(*further)])
-    with pytest.raises(InvalidArgumentError, match=r"begins at \(2,\)"):
-        cross_validate(nested(), CORPUS, 2, priors=[priors.Uniform(2, 3)])
-    with pytest.raises(InvalidTypeError, match="priors must be a list"):
-        cross_validate(nested(), CORPUS, 2, priors=further[0])  # type: ignore[arg-type]
 
 
 def test_groups_are_in_one_fold(fits):
@@ -228,8 +212,6 @@ def test_groups_are_in_one_fold(fits):
     table = cross_validate(nested(max_steps=1), CORPUS, 4, groups=groups)
     assert sorted(n_documents for *_, n_documents in fits) == [20, 20, 25, 25]
     assert table["n_tokens"].sum() == CORPUS.n_tokens
-    with pytest.raises(InvalidArgumentError, match=r"n_folds is 7, but .* only 6 groups"):
-        cross_validate(nested(), CORPUS, 7, groups=groups)
 
 
 def test_an_executor_outlives_a_fold_that_fails():
