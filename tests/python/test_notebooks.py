@@ -5,6 +5,7 @@ import sklearn
 
 import polyabayes as pb
 from helpers.processes import in_browser
+from helpers.small_models import known_lda
 from polyabayes.exceptions import RefusedModelWarning
 
 EVIL = "<script>document.title='owned'</script>"
@@ -56,9 +57,7 @@ def test_names_are_escaped_in_every_display():
 
 
 def test_fitted_models_show_their_topics_beside_their_diagram():
-    lda = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.5, topic_word=[[0.75, 0.25], [0.0, 1.0]], vocabulary=["urn", "ball"]
-    )
+    lda = known_lda(0.5, [[0.75, 0.25], [0.0, 1.0]], vocabulary=["urn", "ball"])
     bundle = lda._repr_mimebundle_()
     assert "2 topics of 2 words" in bundle["text/html"]
     assert "urn ball" in bundle["text/html"]

@@ -11,12 +11,11 @@ import pytest
 
 import polyabayes as pb
 from helpers.processes import python
+from helpers.small_models import known_lda
 
 N_THREADS = 8
 DATA = pb.datasets.make_lda_corpus(12, 60, 4, document_length=30, random_state=0)
-MODEL = pb.LatentDirichletAllocation.from_parameters(
-    doc_topic_prior=DATA.doc_topic_prior, topic_word=DATA.topic_word
-)
+MODEL = known_lda(DATA.doc_topic_prior, DATA.topic_word)
 HALVES = pb.split_tokens(DATA.corpus, 0.5, random_state=0)
 TABLE = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
 NMF = pb.AllocationModel.nmf(2)
@@ -83,7 +82,6 @@ def test_threads_may_be_the_first_to_use_the_package():
     program = f"""
 import threading
 import polyabayes as pb
-from helpers.processes import python
 together, found = threading.Barrier({N_THREADS}), []
 def work():
     together.wait()

@@ -9,6 +9,7 @@ import pytest
 
 import polyabayes as pb
 from helpers.command_line import assert_one_error_line, run, table, train
+from helpers.small_models import known_lda
 from polyabayes import cli
 from polyabayes.cli import documents
 from polyabayes.exceptions import Interrupted
@@ -113,9 +114,7 @@ def test_other_warnings_keep_their_form(capsys):
 
 
 def test_impossible_documents_score_minus_infinity(tmp_path, capsys):
-    pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=1.0, topic_word=[[0.5, 0.5, 0.0]]
-    ).save(tmp_path / "m.safetensors")
+    known_lda(1.0, [[0.5, 0.5, 0.0]]).save(tmp_path / "m.safetensors")
     pb.write_corpus([[1, 0, 0], [0, 0, 1]], tmp_path / "c.npz")
     assert run("score", tmp_path / "m.safetensors", tmp_path / "c.npz", "-o", "-") == 0
     captured = capsys.readouterr()

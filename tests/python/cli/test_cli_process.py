@@ -12,6 +12,7 @@ import pytest
 
 import polyabayes as pb
 from helpers.command_line import table, train
+from helpers.small_models import known_lda
 
 ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
 
@@ -92,9 +93,7 @@ def long_work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("long")
     data = pb.datasets.make_lda_corpus(500, 200, 10, document_length=200, random_state=0)
     pb.write_corpus(data.corpus, folder / "c.npz")
-    pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
-    ).save(folder / "m.safetensors")
+    known_lda(data.doc_topic_prior, data.topic_word).save(folder / "m.safetensors")
     return folder
 
 

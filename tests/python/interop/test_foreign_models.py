@@ -13,7 +13,7 @@ import polyabayes as pb
 from helpers.foreign_models import of_gensim, of_tomotopy, trained
 from helpers.processes import python
 from helpers.refusals import assert_refused
-from helpers.small_models import ln_lda
+from helpers.small_models import known_lda, ln_lda
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -117,9 +117,7 @@ def test_a_model_goes_to_sklearn_and_back(pipeline):
     again = pb.interop.from_sklearn(theirs)
     np.testing.assert_allclose(again.components_, ours.components_, rtol=1e-12)
     assert again.vocabulary_.tolist() == ours.vocabulary_.tolist()
-    uneven = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[0.1, 0.2], topic_word=[[0.5, 0.5], [0.1, 0.9]]
-    )
+    uneven = known_lda([0.1, 0.2], [[0.5, 0.5], [0.1, 0.9]])
     assert_refused(InvalidArgumentError, "one prior for all topics", pb.interop.to_sklearn, uneven)
 
 

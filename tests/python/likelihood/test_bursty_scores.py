@@ -7,6 +7,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 import polyabayes as pb
+from helpers.small_models import known_lda, known_pfa
 
 PHI = np.array([[0.55, 0.3, 0.1, 0.05], [0.1, 0.2, 0.3, 0.4], [0.25, 0.0, 0.05, 0.7]])
 ALPHA = np.array([0.4, 0.9, 0.15])
@@ -16,18 +17,11 @@ CONCENTRATIONS = [[2.5, 0.3, np.inf], [40.0, 1e3, 5.0], [np.inf, np.inf, 0.1]]
 
 
 def lda(s, n_topics=3, **options):
-    return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=ALPHA[:n_topics],
-        topic_word=PHI[:n_topics],
-        topic_concentration=s,
-        **options,
-    )
+    return known_lda(ALPHA[:n_topics], PHI[:n_topics], topic_concentration=s, **options)
 
 
 def pfa(s):
-    return pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=PHI, shape=R, probability=P, topic_concentration=s
-    )
+    return known_pfa(R, P, PHI, topic_concentration=s)
 
 
 def allocations(a, s, document, scale=1.0):
@@ -149,9 +143,7 @@ TOGETHER = [
 
 @pytest.mark.parametrize(("alpha", "s", "phi", "document"), TOGETHER)
 def test_tokens_of_a_word_change_their_topic_together(alpha, s, phi, document):
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=alpha, topic_word=phi, topic_concentration=s
-    )
+    model = known_lda(alpha, phi, topic_concentration=s)
     exact = pb.log_likelihood(model, [document], "exact").total
     for seed in range(5):
         found = pb.log_likelihood(model, [document], "annealed", random_state=seed)
@@ -166,9 +158,7 @@ def test_one_topic_may_have_all_tokens_of_a_word():
     found = pb.log_likelihood(lda([7.5], 1), documents, "annealed", random_state=0).values
     np.testing.assert_allclose(found, exact, rtol=1e-9)
     phi, s = [[0.0, 1.0], [0.001, 0.999]], [1e-3, 1e9]
-    two = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[5.0, 1e-4], topic_word=phi, topic_concentration=s
-    )
+    two = known_lda([5.0, 1e-4], phi, topic_concentration=s)
     exact = pb.log_likelihood(two, [[400, 30]], "exact").total
     found = pb.log_likelihood(two, [[400, 30]], "annealed", random_state=0)
     assert found.total == pytest.approx(exact, abs=4 * found.total_std_error + 1e-6)

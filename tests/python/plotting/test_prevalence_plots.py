@@ -108,9 +108,7 @@ def test_a_line_for_each_group():
 
 
 def test_means_of_groups_are_drawn_with_their_intervals():
-    lda = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-    )
+    lda = known_lda(0.1, [[0.9, 0.1], [0.1, 0.9]], random_state=0)
     counts, years = [[9, 0], [8, 1], [0, 9], [1, 7]], [1999, 1999, 2024, 2024]
     groups = pb.topics.by_group(lda, counts, years)
     ax = pb.plotting.plot_prevalence(groups)

@@ -41,9 +41,7 @@ def test_words_repeat_as_often_as_expected_and_bursts_are_named():
     """Documents drawn from bursty topics and from others, under the model of both."""
     drawn = pb.datasets.make_lda_corpus(500, 60, 4, document_length=30, random_state=0)
     plain, bursty = (
-        pb.LatentDirichletAllocation.from_parameters(
-            doc_topic_prior=drawn.doc_topic_prior, topic_word=drawn.topic_word, **options
-        )
+        known_lda(drawn.doc_topic_prior, drawn.topic_word, **options)
         for options in ({}, {"topic_concentration": [2.0, 5.0, 20.0, np.inf]})
     )
     rng, lengths = np.random.default_rng(0), np.tile([2, 30, 80], 500)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.small_models import known_pfa
 from polyabayes import exceptions as errors
 
 COUNTS = np.arange(12).reshape(3, 4)
@@ -25,9 +26,7 @@ score = partial(pb.log_likelihood, LDA, COUNTS)
 
 
 def pfa_of_tiny_shape():
-    model = pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=TOPICS, shape=[1e-200, 1.0], probability=0.5
-    )
+    model = known_pfa([1e-200, 1.0], 0.5, TOPICS)
     model._core_model()
 
 

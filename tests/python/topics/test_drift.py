@@ -5,12 +5,11 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
+from helpers.small_models import known_lda, known_pfa
 from polyabayes.topics.drift import _p_value, _strata
 
 TOPICS = np.random.default_rng(0).dirichlet(np.full(20, 0.3), 2)
-MODEL = pb.LatentDirichletAllocation.from_parameters(
-    doc_topic_prior=0.5, topic_word=TOPICS, random_state=0
-)
+MODEL = known_lda(0.5, TOPICS, random_state=0)
 FAST = {"n_permutations": 499, "n_simulated": 50, "n_jobs": 1}
 
 
@@ -62,9 +61,7 @@ def test_drift_is_found_with_its_documents_and_words():
     rare = int(TOPICS.sum(axis=0).argmin())
     after[::2, rare] += 6
     words = [f"w{i}" for i in range(20)]
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.5, topic_word=TOPICS, vocabulary=words, random_state=0
-    )
+    model = known_lda(0.5, TOPICS, vocabulary=words, random_state=0)
     new = pb.Corpus(np.column_stack([after, np.ones(100, int)]), vocabulary=[*words, "urn"])
     found = pb.drift(model, pb.Corpus(before, vocabulary=words), new, random_state=0)
     assert found.p_value == 1e-4
@@ -84,9 +81,7 @@ def test_drift_is_found_with_its_documents_and_words():
 
 def test_exposures_and_foreign_models_are_taken():
     rng = np.random.default_rng(4)
-    pfa = pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=TOPICS, shape=[2.0, 2.0], probability=[0.8, 0.8], random_state=0
-    )
+    pfa = known_pfa([2.0, 2.0], [0.8, 0.8], TOPICS, random_state=0)
     exposure = rng.lognormal(0, 1, 300)
     rates = rng.gamma(2.0, 4.0, (300, 2)) * exposure[:, np.newaxis]
     corpus = pb.Corpus(rng.poisson(rates @ TOPICS), exposure=exposure)

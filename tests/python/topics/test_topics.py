@@ -337,9 +337,7 @@ def test_topics_that_are_the_same_split_merged_gone_and_new(metric):
 def test_words_by_four_orders_are_those_of_their_definitions():
     topics = np.array([[0.5, 0.3, 0.15, 0.05, 0.0], [0.5, 0.05, 0.05, 0.1, 0.3]])
     words = ["the", "war", "army", "tax", "jobs"]
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.5, topic_word=topics, vocabulary=words
-    )
+    model = known_lda(0.5, topics, vocabulary=words)
     found = pb.topics.topic_words(model, n_words=5)
     assert found.probability[0].tolist() == ["the", "war", "army", "tax", "jobs"]
     lift = topics / topics.mean(axis=0)
@@ -357,9 +355,9 @@ def test_words_by_four_orders_are_those_of_their_definitions():
 
 
 def test_passages_carry_their_topic():
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.5,
-        topic_word=[[0.45, 0.45, 0.05, 0.05], [0.05, 0.05, 0.45, 0.45]],
+    model = known_lda(
+        0.5,
+        [[0.45, 0.45, 0.05, 0.05], [0.05, 0.05, 0.45, 0.45]],
         vocabulary=["war", "army", "tax", "jobs"],
         random_state=0,
     )
