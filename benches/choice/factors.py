@@ -30,8 +30,7 @@ def product(factors: list[Floats]) -> Floats:
     """The tensor of rank one terms summed."""
     letters = "abcdefgh"[: len(factors)]
     terms = ",".join(f"{letter}z" for letter in letters)
-    found: Floats = np.einsum(f"{terms}->{letters}", *factors, optimize=True)
-    return found
+    return np.einsum(f"{terms}->{letters}", *factors, optimize=True)
 
 
 def fitted(

@@ -228,8 +228,7 @@ def once(path: Path, compute: Callable[[], T]) -> T:
         found = json.dumps(compute())
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(found)
-    result: T = json.loads(path.read_text())
-    return result
+    return json.loads(path.read_text())
 
 
 def _told(value: Any) -> str:

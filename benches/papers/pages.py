@@ -20,8 +20,7 @@ _BLOCK = re.compile(r"(<!-- papers: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL
 
 def kept(name: str) -> dict[str, Any]:
     """What a run wrote: its settings, commit, time and rows."""
-    found: dict[str, Any] = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))
-    return found
+    return json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def table(head: list[str], lines: list[list[str]]) -> str:

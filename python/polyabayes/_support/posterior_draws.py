@@ -18,8 +18,7 @@ def n_effective(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     correlations = covariances / np.where(covariances[0] > 0, covariances[0], 1.0)
     pairs = correlations[: n - n % 2].reshape(-1, 2, *draws.shape[1:]).sum(axis=1)
     pairs = np.minimum.accumulate(pairs, axis=0).clip(0)
-    found: NDArray[np.float64] = n / np.maximum(2 * pairs.sum(axis=0) - 1, 1.0)
-    return found
+    return n / np.maximum(2 * pairs.sum(axis=0) - 1, 1.0)
 
 
 def central_interval(
@@ -48,8 +47,7 @@ def shortage(draws: NDArray[np.float64], level: float = 0.95) -> float:
 
 
 def _short(draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = (1 / n_effective(draws) + 1 / len(draws)) / 2
-    return found
+    return (1 / n_effective(draws) + 1 / len(draws)) / 2
 
 
 def _at(ordered: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -57,5 +55,4 @@ def _at(ordered: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.
     below = np.floor(place).astype(np.intp)
     above = np.minimum(below + 1, len(ordered) - 1)
     low, high = (np.take_along_axis(ordered, at[None], axis=0)[0] for at in (below, above))
-    found: NDArray[np.float64] = low + (place - below) * (high - low)
-    return found
+    return low + (place - below) * (high - low)

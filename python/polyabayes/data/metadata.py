@@ -57,7 +57,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
 
 def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
     """Concatenate tables with the same columns."""
-    return import_pandas().concat(list(tables), ignore_index=True)  # type: ignore[no-any-return]
+    return import_pandas().concat(list(tables), ignore_index=True)
 
 
 def metadata_bytes(metadata: pd.DataFrame) -> bytes:

@@ -67,10 +67,9 @@ def lda_of_priors(
     make: Any = (
         LatentDirichletAllocation.from_parameters if alpha.ndim == 1 else DocumentModel.dirichlet
     )
-    model: LatentDirichletAllocation | DocumentModel = make(
+    return make(
         doc_topic_prior=alpha, topic_word=topics, vocabulary=words, random_state=random_state
     )
-    return model
 
 
 _EMBEDDINGS = "it clusters embeddings of documents and gives no probabilities of words"

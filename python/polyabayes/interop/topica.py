@@ -210,5 +210,4 @@ def _alpha(model: Any, kind: str, covariates: Any) -> NDArray[np.float64]:
     rows = covariate_rows(covariates, np.shape(effects)[1] - 1, names)
     intercept, *slopes = np.asarray(effects, dtype=np.float64).T
     epsilon = float(model.settings.get("alpha_epsilon", 0.0))
-    alpha: NDArray[np.float64] = np.exp(intercept + rows @ np.array(slopes)) + epsilon
-    return alpha
+    return np.exp(intercept + rows @ np.array(slopes)) + epsilon

@@ -178,8 +178,7 @@ class Chains:
             linear = np.einsum("np,dkp->kdn", waves.covariates, self.coefficients)
             return np.asarray(special.softmax(linear, axis=0))
         table = self.transitions[:, waves.step(wave - 1)]
-        found: Floats = np.einsum("jnp,njk->knp", filtered[wave - 1], table)
-        return found
+        return np.einsum("jnp,njk->knp", filtered[wave - 1], table)
 
     def smoothed(self, waves: Waves) -> Floats:
         """Class probabilities of patterns and waves, (n_patterns, n_waves, n_classes).

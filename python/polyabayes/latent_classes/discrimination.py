@@ -203,5 +203,4 @@ def ln_alike(table: Floats) -> Floats:
 
 
 def _ln_mean(values: Floats, axis: int) -> Floats:
-    found: Floats = special.logsumexp(values, axis=axis) - np.log(values.shape[axis])
-    return found
+    return special.logsumexp(values, axis=axis) - np.log(values.shape[axis])

@@ -174,8 +174,7 @@ class _GroupChains:
 
     def _is_more(self, ln_odds: Floats) -> NDArray[np.bool_]:
         """Draws of these odds."""
-        found: NDArray[np.bool_] = special.expit(ln_odds) > self._generator.random(ln_odds.shape)
-        return found
+        return special.expit(ln_odds) > self._generator.random(ln_odds.shape)
 
     def _counted(self, terms: list[Floats]) -> Floats:
         """Counts with classes of the rows drawn in proportion to exp of the terms."""

@@ -139,8 +139,7 @@ class SampledUnits(NamedTuple):
         means = np.zeros((len(n_clusters), scores.shape[1]))
         np.add.at(means, self.strata, sums)
         apart = sums - (means / n_clusters[:, None])[self.strata]
-        found: Floats = apart.T @ (apart * (n_clusters / (n_clusters - 1))[self.strata, None])
-        return found
+        return apart.T @ (apart * (n_clusters / (n_clusters - 1))[self.strata, None])
 
 
 class Replicates(NamedTuple):
@@ -203,8 +202,7 @@ class Replicates(NamedTuple):
     def squares(self, scores: Floats) -> Floats:
         """Sum of squares of the scores of all rows under each replicate, scaled."""
         sums = self.ratios.T @ scores
-        found: Floats = sums.T @ (sums * self.scales[:, None])
-        return found
+        return sums.T @ (sums * self.scales[:, None])
 
 
 def logit_errors(

@@ -41,8 +41,7 @@ class _Regression:
     @property
     def coefficients(self) -> Floats:
         """λ of every class, shape (n_classes, n_columns)."""
-        found: Floats = self._core.parameters[:-1].reshape(self._n_classes, -1)
-        return found
+        return self._core.parameters[:-1].reshape(self._n_classes, -1)
 
     def draw(self, classes: NDArray[np.intp], generator: np.random.Generator) -> Floats:
         """Coefficients given the first classes of the rows."""

@@ -234,8 +234,7 @@ class _Rows(NamedTuple):
         """Values, shape (n_rows, 1), or indicators of the levels, shape (n_rows, n_levels)."""
         if not self.n_levels:
             return self.codes[:, None]
-        found: Floats = np.eye(self.n_levels)[self.codes.astype(np.intp)]
-        return found
+        return np.eye(self.n_levels)[self.codes.astype(np.intp)]
 
     def spread(self) -> tuple[float, float]:
         """Mean and variance of a numeric outcome."""
@@ -359,8 +358,7 @@ def _three_step(rows: _Rows, shares: Floats) -> tuple[Floats, Floats]:
 
 def _column(law: _Law) -> Floats:
     assert law.deviations is not None
-    found: Floats = np.log(law.deviations)[:, None]
-    return found
+    return np.log(law.deviations)[:, None]
 
 
 def _sandwich(scores: Callable[[Floats], Floats], free: Floats, weights: Floats) -> Floats:
@@ -369,5 +367,4 @@ def _sandwich(scores: Callable[[Floats], Floats], free: Floats, weights: Floats)
     slopes = [weights @ (scores(free + s) - scores(free - s)) / (2 * _STEP) for s in steps]
     bread = np.linalg.pinv(-np.array(slopes), rcond=1e-7)
     weighted = scores(free) * weights[:, None]
-    found: Floats = bread @ (weighted.T @ weighted) @ bread.T
-    return found
+    return bread @ (weighted.T @ weighted) @ bread.T

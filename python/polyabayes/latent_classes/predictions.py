@@ -205,8 +205,7 @@ class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
         ln_joint = self._tables.ln_joint(answers.levels, answers.covariates)
         # A row that is impossible in every class gets the class weights.
         ln_joint[~np.isfinite(ln_joint).any(axis=1)] = np.log(self.class_weights_)
-        found: Floats = special.softmax(ln_joint, axis=1)
-        return found
+        return special.softmax(ln_joint, axis=1)
 
     def _ln_rows(self, answers: Answers) -> Floats:
         return self._tables.ln_rows(answers.levels, answers.covariates)

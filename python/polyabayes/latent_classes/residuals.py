@@ -93,8 +93,7 @@ def pair_residuals(
 def _pair_table(levels: Any, weights: Floats, shape: tuple[int, ...]) -> Floats:
     """Rows by pairs of answers, shape (answers, answers), the levels of all items one by one."""
     shown = indicators(levels, shape)
-    table: Floats = (shown * weights[:, None]).T @ shown
-    return table
+    return (shown * weights[:, None]).T @ shown
 
 
 def _both_answered(answers: Answers) -> Floats:
@@ -102,8 +101,7 @@ def _both_answered(answers: Answers) -> Floats:
     shown = (answers.levels >= 0).astype(np.float64)
     items = (shown * answers.weights[:, None]).T @ shown
     number = np.repeat(np.arange(len(answers.items)), answers.shape)
-    table: Floats = items[np.ix_(number, number)]
-    return table
+    return items[np.ix_(number, number)]
 
 
 def _expected(answers: Answers, tables: ClassTables, totals: Floats) -> Floats:

@@ -54,8 +54,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     @property
     def class_weights_(self) -> Floats:
         """Probabilities of the classes, of the first wave if there are several, largest first."""
-        found: Floats = self._means().weights[0]
-        return found
+        return self._means().weights[0]
 
     @property
     def item_probabilities_(self) -> dict[str, pd.DataFrame]:
@@ -121,8 +120,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         >>> pb.LatentClassAnalysis(2, random_state=0).fit(answers).predict([[1, 1, 0]]).tolist()
         [1]
         """
-        found: NDArray[np.intp] = self.predict_proba(X, covariates=covariates).argmax(axis=-1)
-        return found
+        return self.predict_proba(X, covariates=covariates).argmax(axis=-1)
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the classes to a safetensors file that :func:`polyabayes.load` reads.
@@ -183,14 +181,12 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         design, coefficients = self._with_covariates(), self._kept_tables().coefficients
         assert coefficients is not None
         found = design.coefficients(coefficients)
-        less: Floats = found - found[:, :1]
-        return less
+        return found - found[:, :1]
 
     @property
     def coefficients_(self) -> Floats:
         """Means of the draws of the coefficients, shape (n_classes, n_columns)."""
-        found: Floats = self.coefficient_draws_.mean(axis=0)
-        return found
+        return self.coefficient_draws_.mean(axis=0)
 
     def effects(self, level: float = 0.95) -> ResultTable:
         """Coefficients of the covariates of membership, with intervals.

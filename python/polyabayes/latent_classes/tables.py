@@ -103,8 +103,7 @@ class ClassTables(NamedTuple):
 
     def ln_rows(self, levels: Integers, covariates: Floats | None = None) -> Floats:
         """Ln of the probability of each row's answers."""
-        found: Floats = special.logsumexp(self.ln_joint(levels, covariates), axis=1)
-        return found
+        return special.logsumexp(self.ln_joint(levels, covariates), axis=1)
 
     def draw(
         self, generator: np.random.Generator, tables: Integers, covariates: Floats | None = None
@@ -173,8 +172,7 @@ class ClassCounts(NamedTuple):
 
 def profiles(counts: Floats, tells: bool) -> Floats:
     """Counts of the answers to an item, shape (..., n_classes); (..., 1) if it tells no classes."""
-    found: Floats = counts if tells else counts.sum(axis=-1, keepdims=True)
-    return found
+    return counts if tells else counts.sum(axis=-1, keepdims=True)
 
 
 def ln_with_missing(table: Floats) -> Floats:
@@ -187,5 +185,4 @@ def drawn_index(generator: np.random.Generator, probabilities: Floats) -> NDArra
     """An index for each row of probabilities."""
     ends = np.cumsum(probabilities, axis=1)
     points = generator.random((len(ends), 1)) * ends[:, -1:]
-    found: NDArray[np.intp] = (points >= ends[:, :-1]).sum(axis=1)
-    return found
+    return (points >= ends[:, :-1]).sum(axis=1)

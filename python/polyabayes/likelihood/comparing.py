@@ -263,7 +263,7 @@ def _named_by(corpus: Corpus, model: Any, policy: str | None) -> Scorable:
     if nameless and getattr(model, "n_features_in_", None) == corpus.n_words:
         model = copy(model)
         model.vocabulary_ = corpus.vocabulary
-    return foreign.of_measured_words(model, corpus, "documents", policy, "drop")[0]  # type: ignore
+    return foreign.of_measured_words(model, corpus, "documents", policy, "drop")[0]
 
 
 def _known_to_all(
@@ -290,5 +290,4 @@ def _over_words(model: Scorable, words: set[str]) -> Scorable:
     vocabulary, restricted = (getattr(model, x, None) for x in ("vocabulary_", "_of_words"))
     if vocabulary is None or restricted is None or len(vocabulary) == len(words):
         return model
-    found: Scorable = restricted(np.array([word in words for word in vocabulary]))
-    return found
+    return restricted(np.array([word in words for word in vocabulary]))

@@ -29,8 +29,7 @@ class CoreParts(NamedTuple):
         # Unpickled arrays may not be aligned.
         arrays = [np.require(array, requirements=["C", "A"]) for array in self.arrays]
         sizes = {"sizes": self.vocabulary_sizes} if self.vocabulary_sizes else {}
-        model: _core.Model = getattr(_core.Model, self.kind)(*arrays, *self.flags, **sizes)
-        return model
+        return getattr(_core.Model, self.kind)(*arrays, *self.flags, **sizes)
 
     def copied(self) -> CoreParts:
         """Copy the parts; arrays that cannot change are shared."""

@@ -80,8 +80,7 @@ def as_scorable(name: str, model: Any) -> Scorable:
     if not isinstance(model, type):
         # A tenth of the time of isinstance.
         if hasattr(model, "_core_model"):
-            found: Scorable = model
-            return found
+            return model
         for base in type(model).__mro__:
             convert = _ADAPTERS.get(base.__module__.partition(".")[0])
             if convert is not None:
@@ -100,8 +99,7 @@ def with_concentration(model: Any, topic_concentration: Any) -> Scorable:
             f"{argument('topic_concentration')}: bursty topics need an LDA or gamma-Poisson model, "
             f"got a {type(model).__name__}"
         )
-    found: Scorable = model._with_concentration(topic_concentration)
-    return found
+    return model._with_concentration(topic_concentration)
 
 
 def given_instead(value: Any) -> str:

@@ -284,8 +284,7 @@ class LogLikelihood(Result):
         2
         """
         pyarrow = import_optional("pyarrow", "to_arrow needs pyarrow", "frames")
-        found: pa.Table = pyarrow.table(self._columns())
-        return found
+        return pyarrow.table(self._columns())
 
     def _columns(self) -> dict[str, Any]:
         ids = np.arange(len(self.values)) if self.ids is None else self.ids

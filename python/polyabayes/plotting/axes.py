@@ -53,8 +53,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float, n_colours: int = 1
         if not hasattr(ax, "get_figure"):
             raise InvalidTypeError(f"ax must be Axes of Matplotlib or None, got {ax!r:.100}")
         return ax
-    made: Axes = new_figure(width, height, n_colours=n_colours)[1]
-    return made
+    return new_figure(width, height, n_colours=n_colours)[1]
 
 
 def finish(ax: Axes, title: str | None = None) -> Axes:

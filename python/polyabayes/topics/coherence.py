@@ -140,8 +140,7 @@ def _by_topic(
 
 
 def _pmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np.float64]:
-    ratios: NDArray[np.float64] = np.log((pairs + _EPSILON) / np.outer(single, single))
-    return ratios
+    return np.log((pairs + _EPSILON) / np.outer(single, single))
 
 
 def _npmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -222,8 +222,7 @@ def _word_length(model: TopicModel, columns: NDArray[np.intp]) -> NDArray[np.flo
     if model.vocabulary_ is None:
         return np.full(len(columns), np.nan)
     lengths = np.array([len(word) for word in names(model)], dtype=np.float64)
-    found: NDArray[np.float64] = lengths[columns].mean(axis=1)
-    return found
+    return lengths[columns].mean(axis=1)
 
 
 def diversity(model: Any, n_words: int = 25) -> float:

@@ -86,8 +86,7 @@ class TopicPrevalence(Result):
     @property
     def mean(self) -> NDArray[np.float64]:
         """Posterior means, shape (n_rows, n_components)."""
-        found: NDArray[np.float64] = self.draws.mean(axis=0)
-        return found
+        return self.draws.mean(axis=0)
 
     def interval(self, level: float | None = None) -> NDArray[np.float64]:
         """Posterior intervals from quantiles of the draws, widened for few draws.
@@ -385,8 +384,7 @@ def _shares(
     """Shares of topics, shape (n_draws, n_rows, n_components)."""
     draws = model.coefficient_draws_ if draws is None else draws
     sizes = pseudo_counts(np.einsum("rp,dkp->drk", rows, draws)) * model._expected_sizes()
-    shares: NDArray[np.float64] = sizes / sizes.sum(axis=2, keepdims=True)
-    return shares
+    return sizes / sizes.sum(axis=2, keepdims=True)
 
 
 def _table(at: Any) -> Any:
@@ -414,8 +412,7 @@ def _named(model: TopicModel, table: Any) -> pd.DataFrame | None:
     if not hasattr(table, "columns"):
         return None
     dates = [name for name in model._design.dates if name in table]
-    found: pd.DataFrame = table.assign(**{name: as_dates(table[name]) for name in dates})
-    return found
+    return table.assign(**{name: as_dates(table[name]) for name in dates})
 
 
 def _labels(table: Any) -> list[str]:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 def data_frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """A DataFrame of columns or of rows, where pandas is installed."""
-    frame: pd.DataFrame = import_pandas().DataFrame(data)
-    return frame
+    return import_pandas().DataFrame(data)
 
 
 def import_pandas() -> ModuleType:

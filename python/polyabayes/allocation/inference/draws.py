@@ -322,8 +322,7 @@ def ln_tables(draws: PosteriorDraws, alphas: Mapping[str, float]) -> Floats:
     `alphas` has the Dirichlet parameter of every cell of a node's table; tied nodes have one table.
     """
     alpha_of = {id(table): (table, alphas[node]) for node, table in draws.counts.items()}
-    found: Floats = np.sum([ln_table(table, alpha) for table, alpha in alpha_of.values()], axis=0)
-    return found
+    return np.sum([ln_table(table, alpha) for table, alpha in alpha_of.values()], axis=0)
 
 
 def draw_posterior(

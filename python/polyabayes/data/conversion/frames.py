@@ -33,7 +33,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     if isinstance(table, np.ndarray):
         return None
     if loaded is not None and isinstance(table, loaded.DataFrame):
-        return table  # type: ignore[no-any-return]
+        return table
     kind = _dataset_kind(table)
     if not kind and not hasattr(table, "__arrow_c_stream__"):
         return None
@@ -51,10 +51,10 @@ def frame_of(table: Any) -> pd.DataFrame | None:
         told = "give a list, or make it a column of one"
         raise InvalidTypeError(f"a {type(table).__name__} is not a table: {told}") from error
     if not any(map(pyarrow.types.is_nested, found.schema.types)):
-        return found.to_pandas()  # type: ignore[no-any-return]
+        return found.to_pandas()
     # pandas cannot hold some list types of Arrow, such as polars' lists of string views.
     columns = [pandas.Series(column.to_pylist()) for column in found.columns]
-    return pandas.concat(columns, axis=1, keys=found.column_names)  # type: ignore[no-any-return]
+    return pandas.concat(columns, axis=1, keys=found.column_names)
 
 
 def _dataset_kind(table: Any) -> str:

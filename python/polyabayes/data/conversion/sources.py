@@ -249,4 +249,4 @@ def _fractions(block: Any) -> NDArray[np.bool_]:
 def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:
     if isinstance(values, Mapping) or is_single(values) or not hasattr(values, "__iter__"):
         raise InvalidTypeError(f"{name} must hold {content}, got {values!r:.100}")
-    return values  # type: ignore[no-any-return]
+    return values

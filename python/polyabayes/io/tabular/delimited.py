@@ -182,7 +182,7 @@ class DelimitedTable(Table):
         """Columns as a DataFrame: numbers if all present values are, else text."""
         columns = {name: self.values(name) for name in names}
         numbers = {name: _array_of(columns[name]) for name in names if self.kind(name) == "number"}
-        return import_pandas().DataFrame(columns | numbers)  # type: ignore[no-any-return]
+        return import_pandas().DataFrame(columns | numbers)
 
     def _header(
         self, records: Iterator[Record], dialect: Dialect, separators: list[str]

@@ -34,8 +34,7 @@ class FittedWaves(SavedClasses):
     @property
     def transition_probabilities_(self) -> Floats:
         """Transitions from wave to wave, shape (n_waves - 1, from, to)."""
-        found: Floats = self._of_waves(self._fitted().transitions).mean(axis=0)
-        return found
+        return self._of_waves(self._fitted().transitions).mean(axis=0)
 
     def transitions(self, level: float = 0.95) -> ResultTable:
         """Transitions with intervals.

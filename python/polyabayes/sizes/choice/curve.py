@@ -103,8 +103,7 @@ class Smooth(NamedTuple):
     def _weights(self, first: int, second: int) -> Vector:
         """Weights of the scores of fits in the difference of two sizes."""
         step = np.array([first**-0.5 - second**-0.5, 1 / first - 1 / second])
-        weights: Vector = step @ self.weights
-        return weights
+        return step @ self.weights
 
     def _ahead(self, first: int, second: int) -> float:
         return float(self._weights(first, second) @ self.values.sum(axis=1))

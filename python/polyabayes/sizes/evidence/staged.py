@@ -249,8 +249,7 @@ class StagedComparison(Comparison):
         draws = self.drawn(one)
         (hidden,) = draws.counts.keys() - set(self.networks.tensor.axes)
         counts = draws.counts[hidden]
-        found: NDArray[np.float64] = counts.reshape(*counts.shape[:2], -1).sum(axis=2)
-        return found
+        return counts.reshape(*counts.shape[:2], -1).sum(axis=2)
 
     def occupied(self) -> dict[int, float]:
         """Posterior of the number of levels of the hidden node that hold a token."""
