@@ -223,74 +223,9 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
-    use crate::counts::CountMatrix;
     use crate::math::pick_lanes;
     use crate::rng::{Key, Purpose};
-    use crate::urn::{LocalUrn, TopicChains, Urn};
-
-    const TOPICS: usize = 3;
-    /// Numbers on [0, 1) at equal distances, of which each token gets every one.
-    const GRID: usize = 256;
-
-    /// Pairs of numbers of the grid, one after the other.
-    struct Grid(usize);
-
-    impl UniformLanes for Grid {
-        fn next(&mut self) -> Lanes {
-            let (pair, second) = (self.0 / 2 * LANES, self.0 % 2 == 1);
-            self.0 += 1;
-            std::array::from_fn(|lane| {
-                let number = pair + lane;
-                let place = if second { number / GRID } else { number % GRID };
-                (place as f64 + 0.5) / GRID as f64
-            })
-        }
-    }
-
-    /// Probability of the topics of two tokens of different words.
-    fn law(urn: &LocalUrn) -> [[f64; TOPICS]; TOPICS] {
-        let (a, q) = (urn.pseudo_counts(), urn.all_weights());
-        let weight = |x: usize, y: usize| {
-            let n = if x == y { 1.0 } else { 0.0 };
-            a[x] * q[x] * (a[y] + n) * q[TOPICS + y]
-        };
-        let law: [[f64; TOPICS]; TOPICS] =
-            std::array::from_fn(|x| std::array::from_fn(|y| weight(x, y)));
-        let total: f64 = law.as_flattened().iter().sum();
-        law.map(|row| row.map(|x| x / total))
-    }
-
-    #[test]
-    fn sweeps_within_lists_keep_the_distribution() {
-        let counts = CountMatrix::from_dense(&[vec![1, 1]]).unwrap();
-        let urn = Urn::new(vec![0.2, 0.3, 0.5], vec![0.7, 0.4, 0.1, 0.3, 0.6, 0.9]).unwrap();
-        let urn = LocalUrn::new(&urn, counts.document(0)).unwrap();
-        let lists = Shortlists::new(&urn, &[1.0; TOPICS], 0.3);
-        let listed: Vec<&[u16]> = (0..2).map(|cell| lists.list(cell).topics).collect();
-        assert_eq!(listed, [[0, 1], [1, 2]]);
-        let law = law(&urn);
-        let n_batches = GRID * GRID / LANES;
-        for order in [SweepOrder::Forward, SweepOrder::Backward] {
-            let mut after = [[0.0; TOPICS]; TOPICS];
-            for start in 0..TOPICS * TOPICS {
-                let (x, y) = (start / TOPICS, start % TOPICS);
-                let probability = law[x][y];
-                let mut chains = TopicChains::with_uniforms(&urn, Grid(0)).unwrap();
-                for _ in 0..n_batches {
-                    chains.refill(&[[x as u16; LANES], [y as u16; LANES]]);
-                    chains.sweep_words(Some(&lists), UrnTarget::of(&urn), order, &()).unwrap();
-                    for lane in 0..LANES {
-                        let [x, y] = [0, 1].map(|token| usize::from(chains.topics()[token][lane]));
-                        after[x][y] += probability;
-                    }
-                }
-            }
-            for (after, law) in after.as_flattened().iter().zip(law.as_flattened()) {
-                let after = after / (GRID * GRID) as f64;
-                assert!((after - law).abs() < 2.0 / GRID as f64, "{after} {law}");
-            }
-        }
-    }
+    use crate::urn::{LocalUrn, TopicChains};
 
     /// One number again and again.
     struct Constant(f64);

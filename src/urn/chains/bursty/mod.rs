@@ -174,12 +174,11 @@ mod tests {
     const DOCUMENTS: [[usize; 5]; 2] = [[0, 0, 0, 0, 1], [0, 0, 0, 1, 1]];
     const N_STATES: usize = 243;
 
-    fn urn(cells: [usize; 5]) -> LocalUrn {
+    fn urn(cells: [usize; 5], bursts: Option<&TopicBursts>) -> LocalUrn {
         let q: [&[f64]; 2] = [&[0.5, 0.2, 0.3], &[0.3, 0.0, 0.4]];
-        let bursts = TopicBursts { rates: vec![2.0, 0.3, 0.0], repeats: vec![2.0, 0.3, 0.0] };
         let n_first = cells.iter().filter(|&&cell| cell == 0).count() as u32;
         let rows = [(q[0], n_first), (q[1], 5 - n_first)];
-        LocalUrn::from_scaled_rows(&[0.5, 0.3, 0.8], &rows, None, Some(&bursts)).unwrap()
+        LocalUrn::from_scaled_rows(&[0.5, 0.3, 0.8], &rows, None, bursts).unwrap()
     }
 
     fn state(index: usize) -> [usize; 5] {
@@ -201,9 +200,14 @@ mod tests {
     /// Chains drawn from a distribution are still drawn from it after a sweep, and have moved.
     fn check(sweep: impl Fn(&mut TopicChains<crate::rng::Uniforms>, &LocalUrn, SweepOrder)) {
         let mut rng = Key::new(5, Purpose::Score).rng();
+        let bursts = TopicBursts { rates: vec![2.0, 0.3, 0.0], repeats: vec![2.0, 0.3, 0.0] };
         let orders = [SweepOrder::Forward, SweepOrder::Backward];
-        for (cells, order) in DOCUMENTS.iter().flat_map(|x| orders.map(|order| (*x, order))) {
-            let urn = urn(cells);
+        let cases = [None, Some(&bursts)].map(|bursts| orders.map(|order| (bursts, order)));
+        let cases = cases.as_flattened();
+        for (cells, &(bursts, order)) in
+            DOCUMENTS.iter().flat_map(|x| cases.iter().map(|y| (*x, y)))
+        {
+            let urn = urn(cells, bursts);
             let mass: Vec<f64> =
                 (0..N_STATES).map(|index| mass(&urn, cells, state(index))).collect();
             let total: f64 = mass.iter().sum();
