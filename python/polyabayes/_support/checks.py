@@ -1,7 +1,5 @@
 """Checks of scalar and array parameters, shared by estimators and functions."""
 
-from __future__ import annotations
-
 import numbers
 import os
 from collections.abc import Iterable, Mapping

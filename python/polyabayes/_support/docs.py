@@ -3,8 +3,6 @@
 A line of a docstring with only the name of a part in braces is replaced by that part.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Mapping

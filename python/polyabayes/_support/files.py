@@ -1,7 +1,5 @@
 """Reading of plain and compressed files, and writing of files completely or not at all."""
 
-from __future__ import annotations
-
 import codecs
 import errno
 import fnmatch

@@ -1,7 +1,5 @@
 """Errors of paired differences per token, for new documents or new groups of documents."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

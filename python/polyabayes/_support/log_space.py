@@ -1,7 +1,5 @@
 """Sums of numbers given by their logs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The machine that the process runs on."""
 
-from __future__ import annotations
-
 import os
 
 # Assumed memory of a system that does not report it.

@@ -1,7 +1,5 @@
 """Optional dependencies."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """Intervals from correlated posterior draws, corrected for their number."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

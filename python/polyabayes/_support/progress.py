@@ -1,7 +1,5 @@
 """A progress bar for the compiled core."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 

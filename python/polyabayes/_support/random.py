@@ -1,7 +1,5 @@
 """Every accepted `random_state` as a generator or as one seed."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folders that keep the state of long computations for resuming."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Arrays and a header in safetensors files, written completely and with a checksum."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@
 would restore filters under another that still runs. A context variable belongs to its thread.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

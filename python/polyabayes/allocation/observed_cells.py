@@ -1,7 +1,5 @@
 """Which cells of a tensor were observed, and cells of other data in the levels of a tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The demo: train, score and compare, on documents with a known truth and on real ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Output of the command line: tables and pictures, checked before any work, and messages."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import importlib.util

@@ -1,7 +1,5 @@
 """Chains over the classes of rows whose first class depends on covariates, or that have weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

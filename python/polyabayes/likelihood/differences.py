@@ -6,8 +6,6 @@ documents, the same for both (multilevel Monte Carlo, see ``totals``): much of w
 low by is shared, and cancels. The total of the leading model rests on the same runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Adapters of single packages register themselves here.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """Estimators by name: their properties and options."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple

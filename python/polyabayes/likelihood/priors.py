@@ -1,7 +1,5 @@
 """Priors of single documents, in place of the prior of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Warnings of documents without a finite score, and of unreliable errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

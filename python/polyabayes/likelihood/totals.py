@@ -6,8 +6,6 @@ differences (Neyman 1934). Levels below the last use the mean of ln of the runs,
 has little noise; the last uses ln of their mean, its bias by Jensen's inequality removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol

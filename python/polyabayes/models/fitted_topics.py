@@ -1,7 +1,5 @@
 """Topics, words, documents and expected tokens of any fitted topic model."""
 
-from __future__ import annotations
-
 from copy import copy
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Non-negative matrix factorisation by scikit-learn's multiplicative updates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Tasks on any executor: shared data are sent once, and results are returned as they finish."""
 
-from __future__ import annotations
-
 import _thread
 import hashlib
 import pickle

@@ -1,7 +1,5 @@
 """State of a training run in a file, from which the run resumes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Temporary folders; those of killed processes are removed by the next process."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

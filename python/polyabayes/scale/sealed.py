@@ -3,8 +3,6 @@
 They are read, not mapped: if another process truncates a file, that is an error, not a crash.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import zlib

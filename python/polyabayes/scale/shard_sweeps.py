@@ -5,8 +5,6 @@ the run. A file gets its name only once it is complete and on the disk. A task t
 of its sweep counts its topics instead of drawing again, so tasks may run twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple

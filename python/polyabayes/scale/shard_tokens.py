@@ -6,8 +6,6 @@ core draws everything else. The state is written after every sweep, before the n
 no shard is more than one sweep ahead of it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator

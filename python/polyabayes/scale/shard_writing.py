@@ -1,7 +1,5 @@
 """Writing blocks of documents as shards."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Container, Iterable, Iterator

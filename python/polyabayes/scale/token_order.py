@@ -4,8 +4,6 @@ Tokens are swept in blocks of consecutive documents, word by word. A file next t
 tokens holds the documents of the tokens of each word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Folds of documents for a choice of sizes and for a search."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Conversion of draws to ArviZ."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Tables as text and as HTML: the one printer of results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

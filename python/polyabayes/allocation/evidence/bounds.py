@@ -1,7 +1,5 @@
 """Bounds of the evidence: lower ones that check tempering, and both sides of simulated data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The evidence of a tensor by any method, here or on the workers of an executor."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor

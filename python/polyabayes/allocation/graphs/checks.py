@@ -1,7 +1,5 @@
 """Checks of the arguments of an allocation model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

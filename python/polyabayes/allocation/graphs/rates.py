@@ -1,7 +1,5 @@
 """The rate b of the intensity's prior: a number, or unknown with a gamma prior."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """Levels of tied axes, which share a table, in one numbering."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from polyabayes.allocation.graphs.graph import Graph

@@ -1,7 +1,5 @@
 """Label switching: hidden values of posterior draws are numbered alike."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sums of products of tables over the values of nodes, one node at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The methods that decompose a count tensor."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evidences of numbers of classes of rows in waves, by particles of the parameters."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor

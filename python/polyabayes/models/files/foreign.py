@@ -1,7 +1,5 @@
 """Recognition of files that are not models of this package, and functions that read them."""
 
-from __future__ import annotations
-
 import gzip
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Formulas of covariates: the columns that they name, and their evaluation by formulaic."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re

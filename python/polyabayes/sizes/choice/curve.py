@@ -1,7 +1,5 @@
 """Curve of held-out scores over sizes, smooth where it has no bend, and the recommended size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection
 from typing import NamedTuple, Self

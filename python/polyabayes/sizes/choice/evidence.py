@@ -1,7 +1,5 @@
 """The choice of sizes of allocation models by evidence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict

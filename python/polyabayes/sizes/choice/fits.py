@@ -1,7 +1,5 @@
 """Unit of work of a choice: one size, trained without one fold and scored on it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Next sizes to try: beyond the edges of a coarse geometric grid, and around the best size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Choice by held-out likelihood: fits, their storage, and the race of sizes."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time

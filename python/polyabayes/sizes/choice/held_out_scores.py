@@ -4,8 +4,6 @@ Differences between sizes vary by about 20 nats between documents. More document
 error; better scores of each document hardly do.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Held-out scores of sizes on the same documents: differences, errors, who may be best."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

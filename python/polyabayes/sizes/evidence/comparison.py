@@ -1,7 +1,5 @@
 """Evidences of sizes: concentrations from the best one outwards, averages, and what is unsure."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Evidences and draws of networks, with as much effort as each candidate needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Sources of scores: a function, the evidence of a model, or an estimator grown from few topics."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Mapping

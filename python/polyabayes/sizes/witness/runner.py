@@ -1,7 +1,5 @@
 """Steps of a search: choose, score, record, until a stopping rule applies."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any, NamedTuple, Self
