@@ -1,10 +1,17 @@
 """What the package ships: licences of the crates that are compiled into it, and its extras."""
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+import polyabayes as pb
+from helpers.small_models import COUNTS, lda
+
 ROOT = Path(__file__).parents[2]
+CHAINS = pb.sample_chains(pb.LatentDirichletAllocation(2), COUNTS, 2, random_state=0)
 SHIPPED = (ROOT / "THIRDPARTY.yml").read_text(encoding="utf-8")
 
 
@@ -36,3 +43,24 @@ def test_errors_name_extras_of_the_package():
     }
     assert len(found) > 5
     assert found <= extras
+
+
+@pytest.mark.parametrize(
+    ("package", "remedy", "call"),
+    [
+        ("arviz", r"polyabayes\[diagnostics\]", CHAINS.summary),
+        ("arviz", r"polyabayes\[diagnostics\]", CHAINS.to_inference_data),
+        ("matplotlib.pyplot", r"polyabayes\[plot\]", lambda: pb.plotting.plot_topics(lda())),
+        ("networkx", r"polyabayes\[graph\]", lambda: pb.AllocationModel.nmf(2).graph.to_networkx()),
+        ("pyLDAvis", "pip install pyLDAvis", lambda: pb.interop.to_pyldavis(lda(), COUNTS)),
+        (
+            "tqdm.auto",
+            r"polyabayes\[progress\]",
+            lambda: pb.log_likelihood(lda(), COUNTS, progress=True),
+        ),
+    ],
+)
+def test_a_missing_package_is_asked_for_by_its_extra(package, remedy, call, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(pb.exceptions.MissingDependencyError, match=remedy):
+        call()

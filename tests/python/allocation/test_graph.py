@@ -1,11 +1,9 @@
-import sys
-
 import pytest
 from hypothesis import given, strategies as st
 
 from polyabayes import AllocationModel
 from polyabayes.allocation.graphs.graph import Graph
-from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError, PolyabayesError
+from polyabayes.exceptions import InvalidArgumentError, PolyabayesError
 
 
 @pytest.mark.parametrize(
@@ -43,12 +41,6 @@ def test_networkx_has_the_same_edges_and_families():
     assert graph.family("r") == ("r", "t", "s")
     order = {node: place for place, node in enumerate(graph.order)}
     assert all(order[tail] < order[head] for tail, head in other.edges)
-
-
-def test_networkx_is_asked_for_by_name_of_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(MissingDependencyError, match=r"polyabayes\[graph\]"):
-        Graph.parse("a -> b").to_networkx()
 
 
 NAMES = ["doc", "topic", "word", "x1", "été", "_r"]

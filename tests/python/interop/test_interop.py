@@ -1,14 +1,12 @@
 """Export to other tools."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
 import polyabayes as pb
 from helpers.small_models import known_lda, known_pfa
-from polyabayes import exceptions as errors
 from polyabayes.interop import pyldavis_arguments, to_pyldavis
 
 WORDS = ["urn", "ball", "größe", "draw", "never", "colour"]
@@ -57,10 +55,3 @@ def test_pyldavis_prepares_any_number_of_topics(n_topics):
     if n_topics > 1:
         theirs = np.abs(pyldavis._prepare.js_PCoA(topics))
         np.testing.assert_allclose(np.abs(places), theirs, atol=1e-7)
-
-
-def test_a_missing_pyldavis_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyLDAvis", None)
-    model = pb.LatentDirichletAllocation(2, max_iter=4, random_state=0).fit(COUNTS)
-    with pytest.raises(errors.MissingDependencyError, match="pip install pyLDAvis"):
-        to_pyldavis(model, COUNTS)

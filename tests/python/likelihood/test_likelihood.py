@@ -1,6 +1,5 @@
 import contextlib
 import json
-import sys
 import warnings
 from pathlib import Path
 
@@ -358,12 +357,6 @@ def test_failing_progress_stops_the_work(monkeypatch, dense):
     corpus, model, _ = dense
     with pytest.raises(ZeroDivisionError):
         pb.log_likelihood(model, corpus, "direct", n_samples=10**8, progress=True, budget=1e15)
-
-
-def test_progress_without_tqdm_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[progress\]"):
-        pb.log_likelihood(lda(), COUNTS, progress=True)
 
 
 def test_the_method_is_the_estimator_that_served_all_documents():

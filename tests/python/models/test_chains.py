@@ -1,13 +1,10 @@
 """Several chains of one model."""
 
-import sys
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import polyabayes as pb
-from polyabayes import exceptions as errors
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 LEARNED = {
@@ -106,14 +103,6 @@ def test_inference_data_hold_the_draws(corpus):
     for name in ("n_active_topics", "topic_share", "shape", "probability"):
         np.testing.assert_array_equal(data["posterior"][name], chains.draws[name])
     assert data["posterior"]["shape"].dims == ("chain", "draw", "rank")
-
-
-def test_missing_arviz_names_the_extra(corpus, monkeypatch):
-    chains = pb.sample_chains(LDA(2, max_iter=20, thin=2), corpus, 2, random_state=0)
-    monkeypatch.setitem(sys.modules, "arviz", None)
-    for method in (chains.summary, chains.to_inference_data):
-        with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[diagnostics\]"):
-            method()
 
 
 def test_aligned_draws_are_of_the_same_topics(corpus):

@@ -277,12 +277,6 @@ def test_plots_can_be_rendered(comparison):
             assert outer.y0 <= box.y0 <= box.y1 <= outer.y1, text.get_text()
 
 
-def test_missing_matplotlib_names_the_extra(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
-    with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[plot\]"):
-        plot_topics(lda())
-
-
 def test_signatures_are_drawn_in_the_order_of_cosmic():
     changes = ["C>A", "C>G", "C>T", "T>A", "T>C", "T>G"]
     channels = [f"{a}[{s}]{b}" for s in changes for a in "ACGT" for b in "ACGT"]
