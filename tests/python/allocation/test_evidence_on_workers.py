@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.damage import flip
 from helpers.interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, _core
 from polyabayes.allocation import options as options_module
@@ -149,9 +150,7 @@ def other_comparison(**change):
 def test_a_damaged_evidence_is_made_again_with_a_warning(tmp_path):
     plain = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
     path = tmp_path / "model-1.safetensors"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    flip(path, path.stat().st_size // 2)
     with pytest.warns(CheckpointWarning, match=r"model-1\.safetensors"):
         found = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
     assert found.probabilities == plain.probabilities

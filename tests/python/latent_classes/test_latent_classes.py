@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import polyabayes as pb
+from helpers.damage import flip
 from helpers.processes import python
 from polyabayes.allocation.inference.draws import weigh_posteriors
 from polyabayes.exceptions import FileFormatError, Interrupted
@@ -212,9 +213,7 @@ def test_files_and_pickles_keep_all(method: str, tmp_path: Path) -> None:
     program = "import sys, polyabayes as pb; print(pb.load(sys.argv[1]).class_weights_.tolist())"
     made = python("-c", program, tmp_path / "classes.safetensors")
     assert made.stdout.strip() == str(classes.class_weights_.tolist())
-    content = bytearray((tmp_path / "classes.safetensors").read_bytes())
-    content[-1] ^= 1
-    (tmp_path / "classes.safetensors").write_bytes(content)
+    flip(tmp_path / "classes.safetensors", -1)
     with pytest.raises(FileFormatError, match="damaged"):
         pb.load(tmp_path / "classes.safetensors")
 

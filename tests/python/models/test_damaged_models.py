@@ -12,6 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import polyabayes as pb
+from helpers.damage import flipped
 from helpers.processes import python
 from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
@@ -127,9 +128,7 @@ def test_one_flipped_bit_is_refused(tmp_path):
     model.save(path)
     content = path.read_bytes()
     for bit in range(0, 8 * len(content), 5):
-        changed = bytearray(content)
-        changed[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(changed)
+        path.write_bytes(flipped(content, bit // 8, bit % 8))
         with pytest.raises(errors.FileFormatError):
             pb.load(path)
 

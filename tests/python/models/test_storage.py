@@ -15,6 +15,7 @@ import pytest
 from safetensors import safe_open
 
 import polyabayes as pb
+from helpers.damage import full_disk
 from helpers.stored_models import COUNTS, LDA, PFA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
 
@@ -184,9 +185,6 @@ def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "m.safetensors"
     known_lda().save(path)
     old = path.read_bytes()
-
-    def full_disk(*_):
-        raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", full_disk)

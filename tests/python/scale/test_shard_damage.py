@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.damage import flip, full_disk
 from helpers.processes import python
 from helpers.sharded_corpus import CORPUS, MODEL
 from polyabayes.exceptions import FileAccessError, FileFormatError
@@ -43,7 +44,7 @@ def test_a_full_disk_leaves_the_old_shards_or_none(tmp_path, monkeypatch):
 
     def blocks():
         yield CORPUS
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        full_disk()
 
     with pytest.raises(OSError, match="No space left"):
         pb.write_shards(blocks(), tmp_path / "kept", 3)
@@ -55,7 +56,7 @@ def test_a_full_disk_leaves_the_old_shards_or_none(tmp_path, monkeypatch):
     def full(*arguments, **options):
         n_left[0] -= 1
         if n_left[0] < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            full_disk()
         save(*arguments, **options)
 
     monkeypatch.setattr(np, "save", full)
@@ -86,13 +87,6 @@ def test_what_is_not_of_the_shards_is_left(tmp_path):
     assert others.read_bytes() == b"another's"
 
 
-def changed(path, place):
-    """Flip a bit of a file."""
-    content = bytearray(path.read_bytes())
-    content[place] ^= 1
-    path.write_bytes(content)
-
-
 READERS = {
     "corpus": lambda shards: [shard.corpus() for shard in shards],
     "blocks": lambda shards: list(shards.blocks()),
@@ -114,7 +108,7 @@ def test_a_flipped_bit_or_a_cut_file_is_an_error_wherever_shards_are_read(tmp_pa
     whole = path.read_bytes()
     # Once it was right.
     shards[1].array(name)
-    changed(path, -7)
+    flip(path, -7)
     with pytest.raises(FileFormatError, match="checksum"):
         READERS[reader](shards)
     path.write_bytes(whole[:-8])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.damage import flipped
 from helpers.sharded_training import CORPUS, N_WORDS, corpus_of, in_memory, lda, looks_of, new_model
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import (
@@ -163,11 +164,10 @@ def test_files_that_were_changed_or_damaged_are_refused(tmp_path):
         model.fit(shards)
     path.write_bytes(content)
     assert model.fit(shards).n_iter_ == 14
-    flipped = [slice(200, 201), slice(300, 301), slice(-40, None)]
     for name in ("shard-00001.*.topics", "shard-00001.*.order", "kept.*", "shards.safetensors"):
         part = next((tmp_path / "state").glob(name))
         whole = part.read_bytes()
-        for damaged in (whole[:-9], b"", *(exchanged(whole, place) for place in flipped)):
+        for damaged in (whole[:-9], b"", *(flipped(whole, place) for place in (200, 300, -40))):
             part.write_bytes(damaged)
             with pytest.raises(FileFormatError):
                 model.fit(shards)
@@ -178,10 +178,3 @@ def test_files_that_were_changed_or_damaged_are_refused(tmp_path):
     write_arrays(part, json.loads(json.dumps(header)), arrays)
     with pytest.raises(FileFormatError, match="complete state"):
         model.fit(shards)
-
-
-def exchanged(content, place):
-    """The content with other bytes at a place."""
-    changed = np.frombuffer(content, np.uint8).copy()
-    changed[place] ^= 1
-    return changed.tobytes()

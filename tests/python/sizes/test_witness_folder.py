@@ -9,6 +9,7 @@ import pytest
 
 import polyabayes as pb
 from helpers import nested_searches
+from helpers.damage import flip, flipped
 from helpers.nested_searches import CORPUS
 from polyabayes import exceptions as errors
 from polyabayes._support.storage import read_arrays, write_arrays
@@ -51,12 +52,6 @@ def test_models_of_a_deleted_search_are_not_taken_for_those_of_the_next(tmp_path
     assert_same_models(nested(checkpoint=tmp_path).fit(CORPUS), whole)
 
 
-def flipped(content, bit):
-    changed = bytearray(content)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
-
-
 def test_a_flipped_bit_is_refused_or_made_again(tmp_path):
     """What says whose folder it is, is refused; a score is made again, with a warning."""
     whole = nested(checkpoint=tmp_path).fit(CORPUS).bounds_["log_score"].tolist()
@@ -64,7 +59,7 @@ def test_a_flipped_bit_is_refused_or_made_again(tmp_path):
         path = tmp_path / f"{name}.safetensors"
         content = path.read_bytes()
         for bit in range(0, 8 * len(content), 1801):
-            path.write_bytes(flipped(content, bit))
+            path.write_bytes(flipped(content, bit // 8, bit % 8))
             if name == "search":
                 with pytest.raises(errors.FileFormatError, match="search"):
                     nested(checkpoint=tmp_path).fit(CORPUS)
@@ -116,7 +111,7 @@ def test_a_damaged_model_is_scored_again(tmp_path, damage):
     elif damage == "other":
         path.write_bytes((tmp_path / "topics-3.safetensors").read_bytes())
     else:
-        damaged = {"cut": content[:-40], "flip": flipped(content, 8 * 300), "empty": b""}
+        damaged = {"cut": content[:-40], "flip": flipped(content, 300), "empty": b""}
         path.write_bytes(damaged[damage])
     if damage in ("gone", "other"):
         again = nested(checkpoint=tmp_path).fit(CORPUS)
@@ -131,7 +126,7 @@ def test_a_damaged_model_is_scored_again(tmp_path, damage):
 def test_a_damaged_prediction_is_made_again(tmp_path):
     bounds = nested(checkpoint=tmp_path).fit(CORPUS).predictive_bounds(CORPUS[:5])
     path = next(tmp_path.glob("prediction-2-*"))
-    path.write_bytes(flipped(path.read_bytes(), 999))
+    flip(path, 124)
     search = nested(checkpoint=tmp_path).fit(CORPUS)
     with pytest.warns(errors.CheckpointWarning, match="prediction-2.*it is made again"):
         assert tuple(search.predictive_bounds(CORPUS[:5])) == tuple(bounds)
