@@ -1,17 +1,15 @@
 //! The allocation model against exact values and against its own identities.
 
-use std::collections::BTreeSet;
-
 use polyabayes::allocation::{
-    EvidenceMethod, EvidenceSampler, EvidenceSettings, Filter, Network, Prior, Problem, Sweeps,
-    TokenOrder, best_particle, evidence, gibbs,
+    EvidenceMethod, EvidenceSampler, EvidenceSettings, Filter, Network, Prior, Problem, TokenOrder,
+    best_particle, evidence,
 };
 use polyabayes::counts::CountTensor;
-use polyabayes::math::{Resampling, mean_and_error};
+use polyabayes::math::Resampling;
 use polyabayes::{Error, Estimate, Result};
 use serde_json::Value;
 
-use crate::common::networks::{integers, network, nmf, read, shape, tensor};
+use crate::common::networks::{network, nmf, read, shape, tensor};
 
 struct Case {
     name: String,
@@ -63,12 +61,6 @@ fn ln_probability(
     evidence(problem, &settings, seed, &()).map(|found| found.estimate)
 }
 
-/// ln Pr(X | T) by enumeration.
-fn exact(network: &Network, data: &CountTensor) -> f64 {
-    let problem = Problem::new(network, data, None).unwrap();
-    ln_probability(&problem, &exactly(1e8), 2, 0).unwrap().ln_value
-}
-
 fn dense(shape: &[usize], counts: &[i64]) -> CountTensor {
     let (mut coordinates, mut positive) = (Vec::new(), Vec::new());
     for (cell, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -101,86 +93,6 @@ fn the_order_of_elimination_changes_nothing() {
             assert!(off.abs() < 4.0 * estimate.std_error + 1e-11, "{}: {off}", case.name);
         }
     }
-}
-
-/// Posterior probability of every value that ln p of an allocation and its tensor takes, from the
-/// closed form of a network that hides nothing; none where the allocations are too many.
-fn levels(value: &Value) -> Option<Vec<(f64, f64)>> {
-    let case = case(value);
-    let sizes = case.network.sizes();
-    let hidden: Vec<usize> =
-        (0..sizes.len()).filter(|node| !case.network.axes().contains(node)).collect();
-    let n_states: usize = hidden.iter().map(|&node| sizes[node]).product();
-    let tokens: Vec<Vec<usize>> = (value["cells"].as_array().unwrap().iter())
-        .flat_map(|cell| vec![integers(&cell[0]); cell[1].as_u64().unwrap() as usize])
-        .collect();
-    let n_allocations = n_states.checked_pow(tokens.len() as u32).filter(|n| *n <= 1024)?;
-    let mut complete = value.clone();
-    complete["visible"] = (0..sizes.len()).collect::<Vec<_>>().into();
-    let complete = network(&complete);
-    let ln_evidence = exact(&case.network, &case.data);
-    // Allocations that differ in the names of equal tokens only make the same tensor.
-    let mut tensors: BTreeSet<Vec<Vec<i64>>> = BTreeSet::new();
-    for allocation in 0..n_allocations {
-        let mut left = allocation;
-        let mut states: Vec<Vec<i64>> = Vec::new();
-        for token in &tokens {
-            let mut state = vec![0; sizes.len()];
-            for (&axis, &i) in case.network.axes().iter().zip(token) {
-                state[axis] = i as i64;
-            }
-            for &node in &hidden {
-                state[node] = (left % sizes[node]) as i64;
-                left /= sizes[node];
-            }
-            states.push(state);
-        }
-        states.sort();
-        tensors.insert(states);
-    }
-    let mut levels: Vec<(f64, f64)> = Vec::new();
-    for states in tensors {
-        let cells: Vec<&[Vec<i64>]> = states.chunk_by(|a, b| a == b).collect();
-        let coordinates: Vec<i64> = cells.iter().flat_map(|cell| cell[0].clone()).collect();
-        let counts: Vec<i64> = cells.iter().map(|cell| cell.len() as i64).collect();
-        let counts = CountTensor::new(sizes.to_vec(), &coordinates, &counts).unwrap();
-        let ln_p = exact(&complete, &counts);
-        levels.push((ln_p, (ln_p - ln_evidence).exp()));
-    }
-    levels.sort_by(|a, b| a.0.total_cmp(&b.0));
-    levels.dedup_by(|from, into| {
-        let same = (from.0 - into.0).abs() < 1e-8;
-        into.1 += if same { from.1 } else { 0.0 };
-        same
-    });
-    Some(levels)
-}
-
-#[test]
-fn gibbs_sampling_visits_allocations_by_their_probability() {
-    const BATCH: usize = 2_000;
-    let mut tested = 0;
-    for value in read("allocation.json") {
-        let Some(levels) = levels(&value).filter(|levels| levels.len() > 1) else { continue };
-        let case = case(&value);
-        let sum: f64 = levels.iter().map(|level| level.1).sum();
-        assert!((sum - 1.0).abs() < 1e-10, "{}: {sum}", case.name);
-        let sweeps = Sweeps { burn_in: 100, n_kept: 80_000 };
-        let found = gibbs(&case.network, &case.data, None, sweeps, 2, &()).unwrap();
-        // Levels too rare for batches to tell their error are left to the others, whose sum is 1.
-        for (ln_p, expected) in levels.into_iter().filter(|level| level.1 > 0.002) {
-            tested += 1;
-            let is_there = |x: &&f64| (**x - ln_p).abs() < 1e-8;
-            let batches: Vec<f64> = (found.trace.chunks_exact(BATCH))
-                .map(|batch| batch.iter().filter(is_there).count() as f64 / BATCH as f64)
-                .collect();
-            let (mean, error) = mean_and_error(&batches);
-            let off = (mean - expected).abs();
-            assert!(off < 4.5 * error, "{} {ln_p}: {mean} {expected} {error}", case.name);
-            assert!(error < 0.02, "{} {ln_p}: {error}", case.name);
-        }
-    }
-    assert!(tested > 100, "{tested}");
 }
 
 /// All tokens in one cell: its probability given the total is 1, and how they part between hidden

@@ -1,6 +1,5 @@
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,11 +7,10 @@ from scipy import sparse
 from scipy.special import gammaln
 
 import polyabayes as pb
-from helpers.networks import ln_enumerated_case, problem
+from helpers.networks import VECTORS, ln_enumerated_case, problem
 from polyabayes import AllocationModel, CountTensor, Evidence
 from polyabayes.exceptions import InvalidArgumentError
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 

@@ -1,12 +1,16 @@
 """Networks and tensors of the exact vectors, as models and data of the package."""
 
 import itertools
+import json
 import math
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 
 from polyabayes import AllocationModel, CountTensor
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
 
 
 def problem(case):
