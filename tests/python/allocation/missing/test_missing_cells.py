@@ -122,19 +122,56 @@ def test_frames_name_the_cells():
     assert "(exact)" in text
 
 
-def test_totals_go_on_until_little_is_left():
-    model = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
-    observed = np.array([[True, True, True], [True, True, False]])
-    whole = model.predict_missing(np.where(observed, TABLE, 0), "exact", observed=observed)
+ONE_GAP, THREE_GAPS = (
+    np.ma.masked_equal(table, -1) for table in ([[5, 3], [-1, 1]], [[3, 2], [-1, -1], [-1, 0]])
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "table"),
+    [
+        (NMF, np.ma.masked_equal([[2, 0, 1], [1, 1, -1]], -1)),
+        (AllocationModel.nmf(1, concentration=1.0, rate=0.5), ONE_GAP),
+        (AllocationModel.nmf(2, concentration=4.0, rate=0.4), ONE_GAP),
+        (AllocationModel("doc, word", {}, 2.0, 0.05), ONE_GAP),
+        (AllocationModel.nmf(1, concentration=0.1, rate=0.02), ONE_GAP),
+        (AllocationModel.nmf(1, concentration=1.0, rate=0.5), THREE_GAPS),
+    ],
+)
+def test_totals_go_on_until_little_is_left(model, table):
+    whole = model.predict_missing(table, "exact")
     value = whole.evidence.value
     assert whole.log_remainder < value + math.log(1e-9)
     assert whole.evidence.log_remainder == whole.log_remainder
+    totals = whole.totals[: len(whole.totals) // 2 : 4].tolist()
     with pytest.warns(UnreliableErrorWarning, match="raise max_total"):
-        part = model.predict_missing(
-            np.where(observed, TABLE, 0), "exact", observed=observed, max_total=int(whole.totals[1])
-        )
-    beyond = math.log(math.exp(value) - math.exp(part.evidence.value))
-    assert beyond <= part.log_remainder <= part.log_remainder_bound + 1e-12
+        parts = [model.predict_missing(table, "exact", max_total=total) for total in totals]
+    for part in parts:
+        beyond = math.log(math.exp(value) - math.exp(part.evidence.value))
+        assert beyond <= part.log_remainder + 1e-6
+        assert part.log_remainder <= part.log_remainder_bound + 1e-12
+
+
+@pytest.mark.parametrize("concentration", [1e-3, 1e-20])
+def test_the_bound_of_next_to_nothing_is_finite(concentration):
+    """The intensity of a vanishing prior without a token is below all doubles, its ln is not."""
+    model = AllocationModel.nmf(2, concentration=concentration, rate=1.0)
+    table = np.ma.masked_equal([[0, 0], [0, -1]], -1)
+    bound = model.predict_missing(table, "vb", random_state=0).evidence.value
+    assert np.isfinite(bound)
+    assert bound < model.predict_missing(table, "exact").evidence.value + 1e-10
+
+
+@pytest.mark.parametrize(
+    "table", [np.ma.array(THREE_GAPS, mask=[[0, 0], [1, 0], [0, 0]]), THREE_GAPS]
+)
+def test_the_bound_is_the_evidence_of_a_sure_prior(table):
+    """Nothing is lost by taking intensity and tables apart where the prior leaves no doubt."""
+    model = AllocationModel.nmf(1, concentration=1e6, rate=1e5)
+    found = model.predict_missing(table, "vb", random_state=0, max_iter=500)
+    exact = model.predict_missing(table, "exact", max_total=40)
+    assert found.evidence.value == pytest.approx(exact.evidence.value, abs=1e-3)
+    assert found.expected_counts == pytest.approx(exact.expected_counts, abs=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:particles seldom find")
