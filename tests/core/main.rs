@@ -8,7 +8,6 @@ mod calibration;
 mod covariates;
 mod enumeration;
 mod exact;
-mod exposure;
 mod hostile;
 mod long_documents;
 mod missing;

@@ -8,6 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 import polyabayes as pb
 from helpers.small_models import known_lda, known_pfa
+from polyabayes import _core
 from polyabayes._support.posterior_draws import n_effective
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.models.fitted_topics import expected_tokens
@@ -43,6 +44,66 @@ def test_an_exposure_multiplies_the_odds(event, given_length):
             model(0.4, exposure * TOPICS), COUNTS[row : row + 1], "exact", **asked
         )
         assert found[row] == pytest.approx(scaled.total, rel=1e-12, abs=1e-12)
+
+
+R, P = np.array([0.7, 1.3, 0.2]), np.array([0.6, 0.25, 0.9])
+PHI = [[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.7, 0.4], [0.2, 1.1, 0.3, 0.1]]
+ROWS = np.array([[5, 2, 4, 3], [5, 2, 4, 3], [1, 9, 0, 2]])
+
+
+def scaled(exposure):
+    """The model in which the exposure is part of the scale of the topic weights."""
+    return known_pfa(R, exposure * P / (1 - P + exposure * P), PHI, random_state=0)
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("recursive", {}),
+        ("direct", {"n_samples": 20_000}),
+        ("harmonic", {"n_samples": 2000}),
+        ("mean-field", {"n_samples": 2000}),
+        ("left-to-right", {"n_particles": 200}),
+        ("left-to-right-particle", {"n_particles": 200}),
+        ("left-to-right-sequential", {"n_particles": 500}),
+        ("l2r", {"n_particles": 200}),
+        ("l2r", {"n_particles": 200, "options": {"n_conditional_samples": 3}}),
+        ("smc", {"n_particles": 500}),
+        ("smc-lookahead", {"n_particles": 500}),
+        ("annealed", {"n_samples": 500, "options": {"start": "prior"}}),
+        ("annealed", {"n_samples": 500, "options": {"start": "mean-field"}}),
+        ("chib", {"n_samples": 200}),
+    ],
+)
+def test_every_estimator_has_the_value_of_the_scaled_model(method, options):
+    sizes = [0.1, 7.0, 3.0]
+    found = pb.log_likelihood(scaled(1.0), ROWS, method, exposure=sizes, random_state=3, **options)
+    for row, exposure in enumerate(sizes):
+        other = pb.log_likelihood(
+            scaled(exposure), ROWS[row : row + 1], method, random_state=3, **options
+        )
+        error = np.hypot(found.std_errors[row], other.std_errors[0])
+        # The recursion claims no error, and has the same bits but for rounding.
+        slack = 1e-12 if method == "recursive" else 4 * min(error, 0.4)
+        assert abs(found.values[row] - other.total) < slack
+
+
+@pytest.mark.parametrize("exposure", [0.05, 0.2, 30.0])
+def test_completions_and_weights_are_those_of_the_scaled_model(exposure):
+    observed, held_out = (
+        pb.Corpus([row], exposure=exposure) for row in ([2, 0, 1, 3], [0, 1, 1, 0])
+    )
+    found = pb.log_completion(scaled(1.0), observed, held_out, "exact").total
+    plain = observed.with_exposure(None), held_out.with_exposure(None)
+    expected = pb.log_completion(scaled(exposure), *plain, "exact").total
+    assert found == pytest.approx(expected, rel=1e-12)
+    run = {"spread": False, "n_sweeps": 40_000, "seed": 0, "n_jobs": 1}
+    weights, others = (
+        _core.transform(known._core_model(), corpus._core_documents(), **run)
+        for known, corpus in ((scaled(1.0), observed), (scaled(exposure), plain[0]))
+    )
+    np.testing.assert_allclose(exposure * weights, others, rtol=0.02)
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
@@ -84,6 +145,7 @@ def test_everything_that_scores_takes_exposures():
     exact = pb.log_likelihood(fitted, bounds.data, "exact").values
     assert bounds.data.exposure.tolist() == [0.1, 1, 2, 3, 9]
     assert (np.abs(bounds.lower - exact) < 4 * bounds.lower_std_errors + 1e-9).all()
+    assert (np.abs(bounds.upper - exact) < 4 * bounds.upper_std_errors + 1e-9).all()
 
 
 def test_long_documents_train_as_others_do():
