@@ -289,17 +289,4 @@ mod tests {
             );
         }
     }
-
-    #[test]
-    fn exposures_tell_equal_counts_apart() {
-        let matrix = CountMatrix::from_dense(&vec![vec![1, 2]; 4]).unwrap();
-        let exposed = matrix.clone().with_exposures(vec![1.0, 0.5, 1.0, 0.5]).unwrap();
-        assert_eq!(exposed.distinct().index, [0, 1, 0, 1]);
-        assert_eq!(exposed.document(0), matrix.document(3));
-        assert_eq!(matrix.clone().with_exposures(vec![1.0; 4]).unwrap(), matrix);
-        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matrix.clone().with_exposures(vec![1.0, 1.0, bad, 1.0]).is_err());
-        }
-        assert!(matrix.with_exposures(vec![2.0]).is_err());
-    }
 }

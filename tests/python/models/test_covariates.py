@@ -189,3 +189,18 @@ def test_extreme_covariates_stay_within_the_range_of_parameters():
     for day in (1e9, -1e9):
         scores = model.score_samples(CORPUS[:3], covariates={"day": [day] * 3})
         assert np.isfinite(scores).all()
+
+
+# Documents of the second kind are too long for tallies of 16 bits.
+@pytest.mark.parametrize("n_tokens", [20, 40_000])
+def test_coefficients_stay_finite_where_a_level_never_has_a_topic(n_tokens):
+    level = np.arange(8) % 2
+    counts = n_tokens * np.kron(np.eye(2, dtype=int), [1, 1])[level]
+    model = pb.LatentDirichletAllocation(2, max_iter=40, random_state=5)
+    model.fit(counts, covariates=level[:, np.newaxis] - 0.5)
+    assert np.abs(model.coefficient_draws_).max() < 200
+    # The topics are those of the levels, and prevalence says so.
+    apart = np.subtract(*model.coefficients_[:, 1])
+    assert abs(apart) > 2
+    own = model.components_[int(apart < 0)]
+    assert own[2:].sum() > 0.99
