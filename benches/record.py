@@ -307,7 +307,6 @@ def cases() -> Iterator[tuple[str, Case]]:
     counts = np.random.default_rng(0).poisson(rates)
     for method, effort in {
         "smc": {"n_particles": 1000},
-        "smc-lookahead": {"n_particles": 1000},
         "tempered": {"n_samples": 256},
         "vb": {},
     }.items():

@@ -84,8 +84,6 @@ def test_names_of_a_union_are_short():
     pipeline = make_pipeline(pb.interop.CountVectorizer(), union).fit(TEXTS)
     names = pipeline.get_feature_names_out().tolist()
     assert names == ["lda__topic0", "lda__topic1", "pfa__topic0", "pfa__topic1"]
-    with pytest.raises(errors.NotFittedError):
-        pb.LatentDirichletAllocation(2).get_feature_names_out()
 
 
 def test_plots_take_models_of_other_packages():

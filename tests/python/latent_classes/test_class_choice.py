@@ -16,7 +16,7 @@ from polyabayes import priors
 from polyabayes.allocation.inference.draws import weigh_posteriors
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.options import Options, Run
-from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, TargetWarning
+from polyabayes.exceptions import EdgeWarning, TargetWarning
 from polyabayes.latent_classes.answers import ln_orders
 from polyabayes.latent_classes.choice import PRIORS, ClassComparison
 
@@ -240,9 +240,6 @@ def test_time_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
         found = classes.fit(answers)
     assert list(found.choice_.probabilities) == [1, 2]
     assert sum(found.choice_.probabilities.values()) == pytest.approx(1.0)
-    monkeypatch.undo()
-    with pytest.raises(InvalidArgumentError, match="max_time"):
-        pb.LatentClassAnalysis(2, max_time=0).fit(answers)
 
 
 def test_residuals_tell_a_pair_that_classes_do_not_explain() -> None:

@@ -120,8 +120,6 @@ def test_planted_classes_are_in_the_intervals_and_come_largest_first() -> None:
         assert table.sum(axis=1).to_numpy() == pytest.approx(1.0)
     narrow = classes.profiles(0.5).to_frame()
     assert ((narrow.upper - narrow.lower) < (found.upper - found.lower)).all()
-    with pytest.raises(ValueError, match="level"):
-        classes.profiles(2.0)
     point = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(frame).profiles().to_frame()
     inside = (point.probability > 1e-6) & (point.probability < 1 - 1e-6)
     assert ((point.lower < point.probability) & (point.probability < point.upper))[inside].all()

@@ -142,19 +142,6 @@ def test_a_model_takes_no_paths_from_its_file(make, tmp_path, monkeypatch):
     assert getattr(model, "checkpoint", None) is None
 
 
-def test_missing_files_and_folders(tmp_path):
-    for path in (tmp_path / "missing", tmp_path, tmp_path / "no" / "model"):
-        with pytest.raises(errors.FileAccessError, match="cannot read") as caught:
-            pb.load(path)
-        assert str(path) in str(caught.value)
-    file = tmp_path / "file"
-    file.write_text("not a folder")
-    for path in (tmp_path / "no" / "model", file / "model", tmp_path):
-        with pytest.raises(errors.FileAccessError, match="cannot write"):
-            known_lda().save(path)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
 @pytest.mark.parametrize("formula", ["~ a + b*c", "~ bs(a, df=5)*b + I(c**2)", "~ (a+b+c)**2"])
 def test_formulas_within_the_limits_are_read(formula):
     pytest.importorskip("formulaic")
