@@ -8,18 +8,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.output.tables import columns_of, html_table, text_table
 from polyabayes.exceptions import PolyabayesError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ROWS_SHOWN = 20
 # Number of last rows in the text of a table.
@@ -36,7 +33,7 @@ class Result:
     # Name of the column that labels the rows; empty if there is none.
     _index: ClassVar[str] = ""
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Give the result as a DataFrame.
 
         Returns

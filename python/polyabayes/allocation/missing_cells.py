@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy import special
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.result import Estimate, Evidence
@@ -23,9 +23,6 @@ from polyabayes.allocation.observed_cells import rates_of
 from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.tensors.cells import AxisLabels, Integers, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 
@@ -125,7 +122,7 @@ class MissingCells(Result):
         low, high = np.searchsorted(below, [tail, 1 - tail])
         return int(self.totals[low]), int(self.totals[min(high, len(self.totals) - 1)])
 
-    def totals_to_frame(self) -> pd.DataFrame:
+    def totals_to_frame(self) -> DataFrame:
         """Give the distribution of the total as a DataFrame, a row per total.
 
         Returns

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polyabayes as pb
+from polyabayes._support.output.frames import DataFrame
 from polyabayes.cli.corpora import read_table
 from polyabayes.cli.output import keep, save_picture, say, write_table
 from polyabayes.cli.parser import Given
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def classes(
@@ -84,7 +82,7 @@ def classes(
     return 0
 
 
-def _memberships(found: pb.LatentClassAnalysis, frame: pd.DataFrame) -> dict[str, Any]:
+def _memberships(found: pb.LatentClassAnalysis, frame: DataFrame) -> dict[str, Any]:
     shares = found.predict_proba(frame)
     columns = {"row": frame.index.to_numpy(), "class": shares.argmax(axis=1)}
     return columns | {f"class_{k}": shares[:, k] for k in range(found.n_classes_)}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polyabayes as pb
 from polyabayes._support.files import content_of, open_binary
-from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes.cli.parser import Given
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Formats without the number of words: they hold only the words that occur.
 _FORMATS_WITHOUT_WIDTH = (".ldac", ".dat", ".lda-c", ".svmlight", ".libsvm")
@@ -43,7 +40,7 @@ def read(path: str, given: Given, model: Any = None) -> pb.Corpus:
 _MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A")
 
 
-def read_table(path: str, sep: str | None = None, columns: Any = None) -> pd.DataFrame:
+def read_table(path: str, sep: str | None = None, columns: Any = None) -> DataFrame:
     """The table of a CSV or Parquet file; with names of `columns`, it has no header."""
     place = Path(path)
     if place.suffix.lower() == ".parquet":
@@ -53,7 +50,7 @@ def read_table(path: str, sep: str | None = None, columns: Any = None) -> pd.Dat
         return table.data_frame(table.names)
     pandas = import_pandas()
     with open_binary(place) as stream, content_of(place):
-        frame: pd.DataFrame = pandas.read_csv(
+        frame: DataFrame = pandas.read_csv(
             stream,
             sep=r"\s+" if sep == " " else sep or ",",
             names=columns,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
-from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
@@ -34,9 +34,6 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     argument,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Levels of a column above which it is taken for a measurement or a name: rating scales have fewer.
 _MOST_LEVELS = 50
@@ -275,7 +272,7 @@ def levels_of(X: Any, name: str, given: Any, n_rows: int) -> tuple[Integers, lis
     return factor(data_frame({name: values}), name)
 
 
-def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, NDArray[np.float64]]:
     """A frame of pandas whose whole numbers are whole, and the weights of its rows."""
     if isinstance(data, CountTensor):
         if weights is not None:
@@ -299,7 +296,7 @@ def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64
     return frame, _checked_weights(weights, len(frame))
 
 
-def _refuse_counts(frame: pd.DataFrame, has_items: bool) -> None:
+def _refuse_counts(frame: DataFrame, has_items: bool) -> None:
     """Refuse a column of counts as an item; warn of it if other columns are named as items."""
     column = named_as_counts([name for name in frame.columns if isinstance(name, str)])
     if column is None or getattr(frame[column].dtype, "kind", "") not in "iu":
@@ -314,7 +311,7 @@ def _refuse_counts(frame: pd.DataFrame, has_items: bool) -> None:
     )
 
 
-def _cells_of(tensor: CountTensor) -> pd.DataFrame:
+def _cells_of(tensor: CountTensor) -> DataFrame:
     columns = {}
     for axis, (name, labels) in enumerate(zip(tensor.axes, tensor.labels, strict=True)):
         texts: Any = list(map(str, range(tensor.shape[axis]) if labels is None else labels))
@@ -323,7 +320,7 @@ def _cells_of(tensor: CountTensor) -> pd.DataFrame:
     return data_frame(columns)
 
 
-def _array_of(data: Any) -> pd.DataFrame:
+def _array_of(data: Any) -> DataFrame:
     try:
         array = np.asarray(data)
     except ValueError:
@@ -337,7 +334,7 @@ def _array_of(data: Any) -> pd.DataFrame:
     return data_frame({f"x{column}": array[:, column] for column in range(array.shape[1])})
 
 
-def _columns(frame: pd.DataFrame, items: Any) -> list[Any]:
+def _columns(frame: DataFrame, items: Any) -> list[Any]:
     if isinstance(items, str):
         raise InvalidTypeError(f"{argument('items')} must be a list of columns, got {items!r}")
     columns = list(items)

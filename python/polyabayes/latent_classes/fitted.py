@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
@@ -24,9 +24,6 @@ from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.saved import arrays_of, names_of_tables, stored_tables
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables
 from polyabayes.models.fitted.stored_model import StoredModel
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @shared_docs
@@ -202,7 +199,7 @@ class FittedClasses(ClassOutcomes):
 
     def sample(
         self, n_samples: int = 1, *, covariates: Any = None, random_state: RandomState = None
-    ) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+    ) -> tuple[DataFrame, NDArray[np.intp]]:
         """Draw rows from the model; for ``"bayes"``, from the posterior predictive distribution.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.results import ResultTable
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
@@ -21,9 +21,6 @@ from polyabayes.latent_classes.choice import ClassChoice
 from polyabayes.latent_classes.tables import ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @shared_docs
@@ -57,7 +54,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         return self._means().weights[0]
 
     @property
-    def item_probabilities_(self) -> dict[str, pd.DataFrame]:
+    def item_probabilities_(self) -> dict[str, DataFrame]:
         """Probabilities of the answers to each item, one row per class."""
         means, found = self._means(), {}
         for item, own, table in zip(self._items(), self._labels, means.items, strict=True):

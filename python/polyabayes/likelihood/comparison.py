@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,11 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.jackknife import paired_difference, totals_of
+from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import Column, text_table
 from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.result import LogLikelihood
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _Floats = NDArray[np.float64]
 
@@ -171,7 +169,7 @@ class Comparison(Result):
         ]
         return max(shares, default=0.0 if leader else np.nan)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Give the comparison as a DataFrame, a row per model.
 
         Columns include nats per token, perplexity, the distance behind the best model, and:

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from sklearn.base import clone
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.arviz import import_arviz, inference_data
+from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import quiet
@@ -39,9 +40,6 @@ from polyabayes.models.latent_draws import (
 )
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.executors import check_executor, sharing
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Fewest draws: each half of a chain needs two for a variance.
 _FEWEST_DRAWS = 4
@@ -171,7 +169,7 @@ class Chains(Result):
             draws["z"] = np.take_along_axis(places, draws["z"].astype(np.intp), axis=2)
         return replace(self, draws=draws, topics=topics)
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> DataFrame:
         """Posterior summary and convergence of every quantity except the variables, by ArviZ.
 
         Returns

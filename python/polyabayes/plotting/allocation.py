@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,15 @@ from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import BLUE, VERMILION, axes_or_new, finish, foreground, heat_map
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from polyabayes.plotting.axes import (
+    BLUE,
+    VERMILION,
+    Axes,
+    axes_or_new,
+    finish,
+    foreground,
+    heat_map,
+)
 
 _MOST_LABELS = 40
 # Most ranks that fit side by side below a figure of this width.

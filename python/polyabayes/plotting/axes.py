@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyabayes.exceptions import InvalidTypeError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    # Annotations name them; Matplotlib is imported with the first plot.
+    Axes = Figure = Any
 
 
 # Colours that colour-blind readers tell apart (Okabe & Ito 2008), without yellow and black, which

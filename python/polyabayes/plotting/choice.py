@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import BLUE, VERMILION, new_figure
+from polyabayes.plotting.axes import BLUE, VERMILION, Axes, Figure, new_figure
 from polyabayes.sizes.choice import SizeChoice
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _BELOW = (
     ("stability", "stability over folds"),

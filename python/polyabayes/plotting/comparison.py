@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy import stats
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.likelihood.comparison import Comparison
-from polyabayes.plotting.axes import BLUE, axes_or_new
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from polyabayes.plotting.axes import BLUE, Axes, axes_or_new
 
 # Limits of the axis: margin beside the outermost interval as a share of the span, and the least
 # span in nats per token, so that equal models do not show rounding errors.

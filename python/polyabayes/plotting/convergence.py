@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -11,10 +11,7 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.result import LogLikelihood, Trace
-from polyabayes.plotting.axes import axes_or_new, finish
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from polyabayes.plotting.axes import Axes, axes_or_new, finish
 
 
 def plot_convergence(

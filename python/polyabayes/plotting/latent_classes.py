@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.latent_classes import LatentClassAnalysis, LatentTransitionAnalysis
-from polyabayes.plotting.axes import axes_or_new, finish, heat_map
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from polyabayes.plotting.axes import Axes, axes_or_new, finish, heat_map
 
 # Share of the height of an item for its classes.
 _FILLED = 0.8

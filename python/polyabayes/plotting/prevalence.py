@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.plotting.axes import axes_or_new, colours, finish
+from polyabayes.plotting.axes import Axes, axes_or_new, colours, finish
 from polyabayes.topics.groups import TopicsByGroup
 from polyabayes.topics.prevalence import TopicPrevalence
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Share of the height of a row for its topics.
 _FILLED = 0.7

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.plotting.axes import axes_or_new, foreground
+from polyabayes.plotting.axes import Axes, axes_or_new, foreground
 from polyabayes.topics.matching import topics_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Substitutions in the usual order, with the colours of COSMIC; its black is that of the text, so
 # that it is seen on black, too.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,7 @@ from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of
 from polyabayes.models.pfa import PoissonFactorAnalysis
-from polyabayes.plotting.axes import BLUE, axes_or_new, shortened
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from polyabayes.plotting.axes import BLUE, Axes, axes_or_new, shortened
 
 _DEFAULT_TOPICS = 8
 _COLUMNS = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from polyabayes.models.fitted_topics import (
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.plotting.axes import (
     BLUE,
+    Axes,
     axes_or_new,
     colours,
     finish,
@@ -31,9 +32,6 @@ from polyabayes.plotting.axes import (
     new_figure,
     shortened,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Letters of a name below a column.
 _LONGEST_TICK = 14

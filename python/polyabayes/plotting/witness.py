@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import axes_or_new, colours, finish
+from polyabayes.plotting.axes import Axes, axes_or_new, colours, finish
 from polyabayes.sizes.witness import WitnessSearch
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_size_bounds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,10 @@ from scipy import sparse
 
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.files import open_regular, reading
+from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.metadata import metadata_of_bytes
 from polyabayes.exceptions import FileFormatError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Arrays of compressed sparse rows, one file each; then optional parts of documents.
 ARRAYS = ("indptr", "indices", "data")
@@ -128,7 +126,7 @@ class Shard(NamedTuple):
         content = self._content(IDS)
         return None if content is None else np.array(json.loads(content), dtype=object)
 
-    def metadata(self) -> pd.DataFrame | None:
+    def metadata(self) -> DataFrame | None:
         """Metadata of the documents, a row for each, or None.
 
         Raises

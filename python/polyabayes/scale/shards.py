@@ -9,20 +9,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.files import MAX_WORDS, checked_path, open_regular, reading
+from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_exposure
 from polyabayes.data.metadata import joined_metadata
 from polyabayes.exceptions import FileFormatError, InvalidTypeError
 from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, METADATA, TYPES, Shard
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMAT = "polyabayes shards 3"
 MANIFEST = "manifest.json"
@@ -98,7 +96,7 @@ class Shards:
         return np.concatenate([shard.array(EXPOSURE) for shard in self.shards])
 
     @property
-    def metadata(self) -> pd.DataFrame | None:
+    def metadata(self) -> DataFrame | None:
         """Metadata of all documents, read on access, or None.
 
         Examples

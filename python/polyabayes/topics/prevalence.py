@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.posterior_draws import central_interval
 from polyabayes._support.results import Result
@@ -29,9 +29,6 @@ from polyabayes.models.fitted.covariates import pseudo_counts
 from polyabayes.models.fitted_topics import labels_of, names_of, top_words
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.topics.groups import sampling_weights
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Most values of a numeric covariate shown one by one; most levels; steps of other covariates.
 _FEW_VALUES, _MOST_LEVELS, _STEPS = 5, 12, 21
@@ -76,7 +73,7 @@ class TopicPrevalence(Result):
     rows: list[str]
     event: str
     level: float = _LEVEL
-    at: pd.DataFrame | None = None
+    at: DataFrame | None = None
     labels: list[str] | None = None
     topics: list[str] | None = None
     words: list[str] | None = None
@@ -407,7 +404,7 @@ def _topics(model: TopicModel) -> tuple[Any, ...]:
     return labels_of(model), names_of(model), words, is_told
 
 
-def _named(model: TopicModel, table: Any) -> pd.DataFrame | None:
+def _named(model: TopicModel, table: Any) -> DataFrame | None:
     """The covariates of rows, if they have names; dates as pandas has them."""
     if not hasattr(table, "columns"):
         return None

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from polyabayes._support.optional import import_optional
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame as DataFrame, Series as Series
+else:
+    # Annotations name them; pandas is imported with the first table.
+    DataFrame = Series = Any
 
 
-def data_frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def data_frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> DataFrame:
     """A DataFrame of columns or of rows, where pandas is installed."""
     return import_pandas().DataFrame(data)
 

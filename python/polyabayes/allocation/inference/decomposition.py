@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.output.tables import counted
 from polyabayes._support.results import Result
 from polyabayes.allocation.inference.contraction import Factor, contract
@@ -26,9 +26,6 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     argument,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 
@@ -228,7 +225,7 @@ class Decomposition(Result):
         """
         return {node: _hoyer(table) for node, table in self.tables.items()}
 
-    def to_frame(self, node: str | None = None) -> pd.DataFrame:
+    def to_frame(self, node: str | None = None) -> DataFrame:
         """Give the table of a node as a DataFrame, a row per cell.
 
         Parameters
@@ -254,7 +251,7 @@ class Decomposition(Result):
         """
         return data_frame(self._columns(node))
 
-    def missing_to_frame(self) -> pd.DataFrame:
+    def missing_to_frame(self) -> DataFrame:
         """Give the missing cells and their expected counts as a DataFrame, a row per cell.
 
         Returns

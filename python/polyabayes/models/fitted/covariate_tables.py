@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.frames import DataFrame, Series, import_pandas
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ISO, _DAY = re.compile(r"\d{4}-\d\d-\d\d"), 86_400e9
 
 
-def covariate_frame(covariates: Any) -> pd.DataFrame | None:
+def covariate_frame(covariates: Any) -> DataFrame | None:
     """A table with column names as text; None for other types."""
     if isinstance(covariates, Mapping):
         try:
@@ -60,7 +57,7 @@ def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
     return checks.matrix("covariates", values, "(n_documents, n_covariates)")
 
 
-def with_days(frame: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
+def with_days(frame: DataFrame, dates: Iterable[str]) -> DataFrame:
     """Dates as days since 1970; other values in their columns are refused."""
     found = {}
     for name in dates:
@@ -74,7 +71,7 @@ def with_days(frame: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
     return frame.assign(**found)
 
 
-def dates_in(frame: pd.DataFrame) -> list[str]:
+def dates_in(frame: DataFrame) -> list[str]:
     """Columns of dates, or of texts that are all dates as 2008-01-31."""
     return [
         name
@@ -94,7 +91,7 @@ def _is_date(value: Any) -> bool:
     return isinstance(value, date) or (isinstance(value, str) and bool(_ISO.fullmatch(value)))
 
 
-def complete(frame: pd.DataFrame) -> pd.DataFrame:
+def complete(frame: DataFrame) -> DataFrame:
     """The table with plain levels; missing values and columns of durations are refused."""
     frame = frame.copy(deep=False)
     for name in frame.columns:
@@ -123,19 +120,19 @@ def complete(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def levels_of(column: pd.Series[Any]) -> list[Any]:
+def levels_of(column: Series[Any]) -> list[Any]:
     """Levels of a complete column, in the order of a categorical one, else sorted."""
     if has_levels(column):
         return column.cat.categories.tolist()
     return sorted(set(column), key=lambda level: (str(type(level)), level))
 
 
-def has_levels(column: pd.Series[Any]) -> bool:
+def has_levels(column: Series[Any]) -> bool:
     """Whether a column is categorical."""
     return column.dtype.name == "category"
 
 
-def is_number(column: pd.Series[Any]) -> bool:
+def is_number(column: Series[Any]) -> bool:
     """Whether a column holds numbers or flags."""
     pandas = import_pandas()
     return bool(pandas.api.types.is_numeric_dtype(column.dtype))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
@@ -34,9 +35,6 @@ from polyabayes.models.fitted.formulas import (
     unpacked,
 )
 from polyabayes.scale.shards import Shards
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _INTERCEPT = "Intercept"
 
@@ -178,7 +176,7 @@ class Design(NamedTuple):
     def _with_intercept(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.column_stack([np.ones(len(values)), values])
 
-    def _checked(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def _checked(self, frame: DataFrame) -> DataFrame:
         """The columns of the design; missing columns or values and unknown levels are refused."""
         for name in self.columns or []:
             if name not in frame.columns:
@@ -197,7 +195,7 @@ class Design(NamedTuple):
                 )
         return frame
 
-    def _of_columns(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def _of_columns(self, frame: DataFrame) -> NDArray[np.float64]:
         parts = [np.ones(len(frame))]
         for name in self.columns or []:
             if name in self.levels:
@@ -207,7 +205,7 @@ class Design(NamedTuple):
                 parts.append(frame[name].to_numpy(dtype=np.float64))
         return np.column_stack(parts)
 
-    def _of_formula(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def _of_formula(self, frame: DataFrame) -> NDArray[np.float64]:
         formulaic = import_formulaic()
         self._check_ranges(frame)
         kind = formulaic.parser.types.Factor.Kind.CATEGORICAL
@@ -227,7 +225,7 @@ class Design(NamedTuple):
             )
         return rows
 
-    def _check_ranges(self, frame: pd.DataFrame) -> None:
+    def _check_ranges(self, frame: DataFrame) -> None:
         """Refuse values beyond the knots of a spline that does not say how it goes on."""
         for factor, state in unpacked(self.transforms).items() if self.transforms else ():
             name = factor.partition("(")[2].partition(",")[0].rstrip(")")
@@ -278,7 +276,7 @@ def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE))
 
 
-def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
+def _by_columns(frame: DataFrame) -> tuple[Design, NDArray[np.float64]]:
     """Numbers unchanged, categories coded by levels."""
     if not len(frame.columns):
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
@@ -301,7 +299,7 @@ def _names_of(columns: Iterable[str], levels: Mapping[str, Sequence[Any]]) -> li
     return list(chain.from_iterable(coded))
 
 
-def _by_formula(frame: pd.DataFrame, formula: str) -> tuple[Design, NDArray[np.float64]]:
+def _by_formula(frame: DataFrame, formula: str) -> tuple[Design, NDArray[np.float64]]:
     formulaic = import_formulaic()
     columns = formula_columns(formula)
     missing = [name for name in columns if name not in frame.columns]
@@ -385,7 +383,7 @@ def _constant(name: str) -> InvalidArgumentError:
     )
 
 
-def design_of(frame: pd.DataFrame, names: list[str]) -> NDArray[Any]:
+def design_of(frame: DataFrame, names: list[str]) -> NDArray[Any]:
     """Columns of a design: those of the table, or made of them as R names products and levels.
 
     Splines are named as formulaic names them, with their knots: ``bs(day, knots=[3.5])[1]``.
