@@ -244,8 +244,10 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
         text: str = content.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
         line = content[: getattr(error, "start", 0)].count(b"\n") + 1
-        told = f"not valid {encoding}; try {argument('encoding', other_encoding(content))}"
-        raise FileFormatError(f"{path}, line {line}: the file is {told}") from error
+        raise FileFormatError(
+            f"{path}, line {line}: the file is not valid {encoding}; try "
+            f"{argument('encoding', other_encoding(content))}"
+        ) from error
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 

@@ -102,8 +102,10 @@ def from_stm(
     names = _names_of(design)
     if covariates is not None:
         if names is None:
-            told = "the fit keeps no named design matrix whose splines they could tell"
-            raise InvalidArgumentError(f"{argument('covariates')}: {told}")
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: the fit keeps no named design matrix whose splines "
+                "they could tell"
+            )
         names = _with_knots(names, covariates, design)
     return DocumentModel.logistic_normal(
         normalised(topics, "beta of the fit"),

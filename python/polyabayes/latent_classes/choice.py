@@ -122,12 +122,16 @@ class ClassChoice(Result):
         rows = {row["n_classes"]: row for row in self.rows}
         if len(rows) == 1:
             return f"The number of classes, {self.best}, was given."
-        best, told = rows[self.best], f"Of {min(rows)} to {max(rows)} classes, {self.best} have "
+        best, least, most = rows[self.best], min(rows), max(rows)
         if self.criterion == "bic":
-            return f"{told}the smallest BIC ({best['bic']:.2f})."
+            return (
+                f"Of {least} to {most} classes, {self.best} have the smallest BIC "
+                f"({best['bic']:.2f})."
+            )
         return (
-            f"{told}a posterior probability of {best['probability']:.2f} ({best['low']:.2f} to "
-            f"{best['high']:.2f} for the errors of the evidences)."
+            f"Of {least} to {most} classes, {self.best} have a posterior probability of "
+            f"{best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of "
+            "the evidences)."
         )
 
     def __str__(self) -> str:
