@@ -15,6 +15,7 @@ from polyabayes.sizes.evidence import Candidate, Comparison, Concentrations
 from polyabayes.sizes.scores import Sizes
 
 # Particles of the looks at a number of classes, one after the other, in each of the replicates.
+# Chosen by hand; a look is repeated with more only where its error changes probabilities.
 _PARTICLES, _REPLICATES = (64, 128, 256), 4
 
 

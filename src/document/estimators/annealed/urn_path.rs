@@ -14,6 +14,11 @@ use crate::urn::{
     BurstTarget, Bursts, LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget,
 };
 
+// Values were chosen by hand: no bench compares others. Those of starts, steps and lowered ends are those
+// with which `python -m benches.truth.coverage` made its records. Those of runs too short to open topics,
+// [`FEWEST_TEMPERATURES`] and [`LEAST_LN_GAIN`], are younger: their trial was the document of 100 topics,
+// half of whose words are those of the next, that is a test of scores now.
+
 /// Balls that every topic is expected to have at least, or an equal share where there are fewer
 /// tokens: the mean field settles on one mode, and the start must not rule out the others.
 const LEAST_EXPECTED: f64 = 0.5;

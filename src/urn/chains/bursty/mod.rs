@@ -21,6 +21,9 @@ use crate::math::pick_lanes;
 use crate::rng::{LANES, UniformLanes, map_lanes};
 use crate::urn::{BurstTarget, Counts, Shortlists, SweepOrder, UrnTarget};
 
+// This number and those of `division` and `layers` were chosen by hand: no bench compares others.
+// They are those with which `python benches/bursty.py` made its records.
+
 /// Tokens of a word from which on it moves in parts, too.
 const MANY: usize = 4;
 
