@@ -16,9 +16,9 @@ from polyabayes.allocation.inference.draws import ln_table
 from polyabayes.latent_classes.answers import indicators
 from polyabayes.latent_classes.tables import TINY, ClassTables, Floats, profiles
 
-# Chosen by hand. In a trial, 12 runs of 64 particles for 100 rows of three waves, four items and three
-# classes, deviations of ln evidence were 0.8 to 1.6 nats with one to four sweeps, with the further
-# ones or without, and with shares of 0.25 to 0.8: so few runs do not tell which is best.
+# Chosen by hand. In a trial, 12 runs of 64 particles for 100 rows of three waves, four items and
+# three classes, deviations of ln evidence were 0.8 to 1.6 nats with one to four sweeps, with the
+# further ones or without, and with shares of 0.25 to 0.8: so few runs do not tell which is best.
 
 # Share of effective particles at which they are resampled, and Gibbs sweeps of each afterwards.
 _LEAST_SHARE, _SWEEPS = 0.5, 2

@@ -18,8 +18,8 @@ from polyabayes.latent_classes.tables import ClassCounts, Floats
 from polyabayes.sizes.evidence import MOST_R_HAT, r_hat
 
 # Chains, their sweeps before the first draw, their draws, and sweeps from one draw to the next.
-# Chosen by hand. In a trial, 400 rows of two classes with two covariates, 400 draws were worth 170 to
-# 360 independent ones (70 to 170 with one sweep between draws, 250 to 370 with eight), at R̂ 1.02.
+# Chosen by hand. In a trial, 400 rows of two classes with two covariates, 400 draws were worth 170
+# to 360 independent ones (70 to 170 with one sweep between draws, 250 to 370 with eight).
 N_CHAINS, _BURN_IN, _N_DRAWS, _BETWEEN = 4, 200, 100, 4
 
 
