@@ -119,7 +119,6 @@ impl LadderPart<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Stop;
     use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
     use crate::temper::LadderChains;
 
@@ -203,13 +202,8 @@ mod tests {
         }
     }
 
-    fn run(
-        target: &Valley,
-        plan: RoundPlan,
-        key: Key,
-        observer: &dyn Observer,
-    ) -> Result<TemperingOutcome> {
-        temper(target, plan, 0, key, observer).map(|found| found.outcome)
+    fn run(target: &Valley, plan: RoundPlan, key: Key) -> TemperingOutcome {
+        temper(target, plan, 0, key, &()).unwrap().outcome
     }
 
     fn plan(n_scans: usize) -> RoundPlan {
@@ -228,7 +222,7 @@ mod tests {
         let (mut squares, mut n_held) = (0.0, 0);
         for seed in 0..100 {
             let key = Key::new(seed, Purpose::Score);
-            let found = run(&target, plan(1024), key, &()).unwrap();
+            let found = run(&target, plan(1024), key);
             let error = found.std_error();
             assert!(error < 0.3, "{error}");
             assert!(found.n_trips() > 20, "{}", found.n_trips());
@@ -245,7 +239,7 @@ mod tests {
     #[test]
     fn ladders_that_travel_have_the_rounds_of_those_that_stay() {
         let (target, key) = (Valley::new(), Key::new(4, Purpose::Score));
-        let whole = run(&target, plan(64), key, &()).unwrap();
+        let whole = run(&target, plan(64), key);
         let mut schedule = RoundSchedule::new(plan(64), target.sweep_cost());
         let mut ladders: Vec<Option<Vec<u8>>> = vec![None; 4];
         while let Some(n_scans) = schedule.next_scans {
@@ -267,36 +261,5 @@ mod tests {
         let damaged = ladders[0].as_ref().map(|saved| &saved[..100]);
         let part = LadderPart { replicate: 0, n_scans: 128, most: 3, saved: damaged };
         assert_eq!(part.run(&target, plan(64), key, &()), Err(Error::Saved));
-    }
-
-    /// Stops after a number of rounds of all replicates.
-    struct After(u64, std::sync::atomic::AtomicU64, Stop);
-
-    impl Observer for After {
-        fn advance(&self, units: u64) {
-            let before = self.1.fetch_add(units, std::sync::atomic::Ordering::Relaxed);
-            if before + units >= self.0 {
-                self.2.raise();
-            }
-        }
-
-        fn stopped(&self) -> bool {
-            self.2.stopped()
-        }
-    }
-
-    #[test]
-    fn a_stop_keeps_the_rounds_that_are_done() {
-        let (target, key) = (Valley::new(), Key::new(3, Purpose::Score));
-        let after = |n| After(n, 0.into(), Stop::default());
-        let whole = run(&target, plan(64), key, &()).unwrap();
-        let stopped = run(&target, plan(64), key, &after(3)).unwrap();
-        assert!(stopped.stopped && !whole.stopped && !stopped.converged);
-        assert_eq!(stopped.rounds, whole.rounds[..3]);
-        let found = temper(&target, plan(64), 10, key, &after(3)).unwrap();
-        assert!(found.draws.iter().all(|states| states.len() == 10));
-        let stop = Stop::default();
-        stop.raise();
-        assert_eq!(run(&target, plan(64), key, &stop), Err(Error::Stopped));
     }
 }

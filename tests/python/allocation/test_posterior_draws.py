@@ -239,6 +239,11 @@ def test_ctrl_c_keeps_the_draws(name, monkeypatch):
     assert len(found) == 40
     assert len(set(np.bincount(found.chain))) == 1
     assert found.evidence.n_rounds >= 10
+    assert not found.evidence.converged
+    options |= {"n_samples": found.evidence.rounds[2].n_scans}
+    with pytest.warns(UnreliableErrorWarning, match="not converged"):
+        whole = AllocationModel.nmf(3).log_evidence(planted(), "tempered", **options)
+    assert found.evidence.rounds[: whole.n_rounds] == whole.rounds
     assert "stopped with" in str(stop.value)
     np.testing.assert_array_equal(found.counts["topic"].sum(axis=1), planted().sum())
 
