@@ -146,6 +146,13 @@ def test_words_part_where_concentrations_are_tiny(s, rare):
     assert np.abs(found.values - exact).max() < 0.5
 
 
+def test_a_run_of_a_bursty_document_counts_six_times():
+    call = {"method": "annealed", "n_samples": 2_000, "budget": 16 * 2_000 * 3 * 40 * 5}
+    with pytest.raises(pb.exceptions.BudgetExceededError, match=r"2\.3e\+07"):
+        pb.log_likelihood(lda(3.0), [[10, 10, 10, 10]], **call)
+    pb.log_likelihood(lda(None), [[10, 10, 10, 10]], random_state=0, **call)
+
+
 # A topic that rarely has the first token of a word, but then all: of 200, or of those of two words.
 TOGETHER = [
     ([0.81, 0.28], [116.0, 0.18], [[1.0, 0.0, 0.0], [0.6, 0.12, 0.28]], [200, 7, 1]),
