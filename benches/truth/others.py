@@ -19,7 +19,7 @@ from polyabayes.latent_classes.choice import PRIORS
 
 ONE = {"n_jobs": 1}
 # Runs of one corpus, whose reference is what takes long.
-N_RUNS = 8
+N_RUNS = 50
 
 
 def seed(rng: Rng) -> dict[str, Any]:
