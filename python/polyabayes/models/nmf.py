@@ -92,13 +92,13 @@ def _updated(counts: sparse.csr_matrix, n_updates: int, **options: Any) -> Any:
 
 
 def _check_memory(n_bytes: int) -> None:
-    """Refuse updates that the process has no memory for: BLAS would end it, without an exception."""
+    """Refuse updates that the process has no memory for: BLAS would end it at once."""
     try:
         np.empty(n_bytes + _BUFFERS, np.uint8)
     except MemoryError as error:
         raise BudgetExceededError(
-            f"prior='nmf' takes about {(n_bytes + _BUFFERS) / 2**20:,.0f} MiB more than the process "
-            "has: give it more, or fewer documents at once"
+            f"prior='nmf' takes about {(n_bytes + _BUFFERS) / 2**20:,.0f} MiB more than the "
+            "process has: give it more, or fewer documents at once"
         ) from error
 
 

@@ -95,7 +95,7 @@ def test_sweeps_among_likely_topics_have_the_weights_of_long_runs():
 
 
 def test_errors_tell_that_chains_remember_their_starts():
-    """Topics are nearly alike: tokens move between them freely, but balls as slowly as they walk."""
+    """Topics are nearly alike: tokens move between them freely, but their numbers walk slowly."""
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(200, 0.3)) * np.exp(rng.normal(0, 0.2, (4, 200)))
     model = known_lda(np.full(4, 0.3), topics / topics.sum(axis=1, keepdims=True))
