@@ -141,6 +141,7 @@ KINDS = {
     "short documents": Kind(tokens=(1, 12), shared=(2, 5), own=(0, 0)),
     "long documents": Kind(tokens=(500, 2000), topics=(2, 10)),
     "very bursty topics": Kind(concentration=(0.1, 3)),
+    "tiny concentrations": Kind(concentration=(1e-12, 0.01), prior=(1e-4, 2)),
     "hardly bursty topics": Kind(concentration=(300, 1e4)),
     "some topics without bursts": Kind(unbursty=0.5),
     "small pseudo-counts": Kind(prior=(1e-6, 1e-2)),

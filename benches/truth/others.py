@@ -1,6 +1,7 @@
 """Totals, evidences, numbers of classes, contrasts, profiles and comparisons."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 import polyabayes as pb
+from polyabayes import _core
 from polyabayes.latent_classes.choice import PRIORS
 
 ONE = {"n_jobs": 1}
 # Runs of one corpus, whose reference is what takes long.
-N_RUNS = 8
+N_RUNS = 50
 
 
 def seed(rng: Rng) -> dict[str, Any]:
@@ -54,6 +56,31 @@ def totals(rng: Rng, n: int) -> Iterator[Outcome]:
             found = pb.log_likelihood(model, counts, total_std_error=target, **seed(rng))
             is_far = not found.reached.all()
             yield Outcome(found.total - value, np.hypot(found.total_std_error, error), is_far)
+
+
+def topic_weights(spread: tuple[float, float] | None, rng: Rng, n: int) -> Iterator[Outcome]:
+    """Weights above .01 in documents of a model, against chains of 40,000 sweeps.
+
+    With a spread, topics are variants of a third as many: their logarithms differ by as much.
+    """
+    for _ in range(3 * n):
+        n_topics = size(rng, 3, 30)
+        phi, prior = topics(rng, n_topics, 200), np.full(n_topics, log_uniform(rng, 0.05, 1))
+        if spread:
+            variants = np.exp(rng.normal(0, log_uniform(rng, *spread), phi.shape))
+            phi = phi[np.arange(n_topics) % max(n_topics // 3, 1)] * variants
+            phi /= phi.sum(axis=1, keepdims=True)
+        counts = drawn(rng, rng.dirichlet(prior, 10) @ phi, size(rng, 20, 300))
+        model = pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=prior, topic_word=phi, random_state=int(rng.integers(2**31))
+        )
+        core = model._core_model(), pb.Corpus(counts)._core_documents()
+        long = _core.transform(*core, spread=True, n_jobs=1, n_sweeps=40_000, seed=0)
+        found = model.topic_weights(counts)
+        for row in np.argwhere(long[:, 0] > 0.01):
+            row = tuple(row)
+            error = np.hypot(found.std_errors[row], long[:, 2][row])
+            yield Outcome(found.mean[row] - long[:, 0][row], error)
 
 
 def comparisons(rng: Rng, n: int) -> Iterator[Outcome]:
@@ -205,6 +232,8 @@ def contrasts(rng: Rng, n: int) -> Iterator[Outcome]:
 
 SIMULATORS: dict[str, Simulator] = {
     "totals": totals,
+    "topic weights": partial(topic_weights, None),
+    "weights of similar topics": partial(topic_weights, (0.03, 1)),
     "comparisons": comparisons,
     "evidence of small tables": evidences,
     "evidence above 300 tokens": large_tables,

@@ -105,7 +105,9 @@ def _log_shown(verbose: bool) -> Iterator[None]:
 
 
 def _say(message: str) -> None:
-    print(f"polyabayes: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    from polyabayes._support.output.tables import printable
+
+    print(f"polyabayes: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 
 def _fail(message: str) -> int:

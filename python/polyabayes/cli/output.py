@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from polyabayes._support.files import replacing
+from polyabayes._support.output.tables import printable
 from polyabayes.cli.parser import Given, described
 from polyabayes.cli.values import value as read_value
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, MissingDependencyError
@@ -124,7 +125,7 @@ def _problem(path: Path, write: Callable[[Path], object]) -> str:
 
 def say(message: str) -> None:
     """Tell the user, beside the results."""
-    print(f"polyabayes: {message}", file=sys.stderr, flush=True)
+    print(f"polyabayes: {printable(message)}", file=sys.stderr, flush=True)
 
 
 def write_table(columns: Mapping[str, Any], output: str) -> None:
@@ -165,6 +166,9 @@ def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
 def _cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(_FORMULA) and isinstance(read_value(value), str):
         return f"'{value}"
+    if isinstance(value, str):
+        # Names of files may hold bytes that are no text.
+        return value.encode("utf-8", "backslashreplace").decode()
     # NaN is the one value that differs from itself.
     return "" if value != value else value
 

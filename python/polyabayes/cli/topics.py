@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._support.output.tables import counted
+from polyabayes._support.output.tables import counted, printable
 from polyabayes.cli.corpora import given_exposure, read
 from polyabayes.cli.output import save_picture, say, write_table
 from polyabayes.cli.parser import Given
@@ -79,7 +79,7 @@ def topics(
         return 0
     for topic in order:
         share = found.tokens[topic] / found.tokens.sum()
-        print(f"{topic:>5}  {share:6.1%}  {' '.join(found.words[topic])}")
+        print(f"{topic:>5}  {share:6.1%}  {printable(' '.join(found.words[topic]))}")
     return 0
 
 
@@ -94,7 +94,7 @@ def _write_groups(model: Any, documents: pb.Corpus, by: str, output: str | None)
         say(f"no intervals: each document has a value of {by} of its own")
     lower, upper = found.interval()
     for row, (group, n) in enumerate(zip(found.groups, found.n_documents, strict=True)):
-        print(f"{by}={group}  {counted(n, 'document')}")
+        print(f"{by}={printable(str(group))}  {counted(n, 'document')}")
         for topic, mean in enumerate(found.means[row]):
             ends = lower[row, topic], upper[row, topic]
             known = "" if np.isnan(ends).any() else "  ({:.4f} to {:.4f})".format(*ends)

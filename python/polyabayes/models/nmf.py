@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import BudgetExceededError
+
+# Bytes that an update takes for each stored count, for each weight of a topic, and in BLAS.
+_PER_COUNT, _PER_WEIGHT, _BUFFERS = 64, 24, 2**27
 
 # Updates of each start before the best start continues.
 _START_UPDATES = 20
@@ -19,7 +23,7 @@ _WEIGHT_UPDATES = 200
 _LEAST_RATE = float(np.finfo(np.float32).eps)
 
 # Cells whose rates are in memory at once, by topic.
-_RATES = 2**24
+_RATES = 2**20
 
 
 class Factors(NamedTuple):
@@ -77,10 +81,23 @@ def weights_of(corpus: Corpus, topics: NDArray[np.float64]) -> NDArray[np.float6
 def _updated(counts: sparse.csr_matrix, n_updates: int, **options: Any) -> Any:
     from sklearn.decomposition import non_negative_factorization
 
+    n_topics = len(options["H"]) if "H" in options else options["n_components"]
+    _check_memory(_PER_COUNT * counts.nnz + _PER_WEIGHT * n_topics * sum(counts.shape))
     weights, topics, _ = non_negative_factorization(
         counts, solver="mu", beta_loss="kullback-leibler", tol=0, max_iter=n_updates, **options
     )
     return weights, topics
+
+
+def _check_memory(n_bytes: int) -> None:
+    """Refuse updates that the process has no memory for: BLAS would end it at once."""
+    try:
+        np.empty(n_bytes + _BUFFERS, np.uint8)
+    except MemoryError as error:
+        raise BudgetExceededError(
+            f"prior='nmf' takes about {(n_bytes + _BUFFERS) / 2**20:,.0f} MiB more than the "
+            "process has: give it more, or fewer documents at once"
+        ) from error
 
 
 def _normalised(

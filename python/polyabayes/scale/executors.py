@@ -1,7 +1,10 @@
 """Tasks on any executor: shared data are sent once, and results are returned as they finish."""
 
 import _thread
+import functools
 import hashlib
+import multiprocessing
+import os
 import pickle
 import tempfile
 import threading
@@ -237,6 +240,7 @@ _held = _Held()
 def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
     if not isinstance(reference, _Packed):
         return function(reference, *task)
+    _end_with_parent()
     try:
         shared = reference.value()
     except OSError:
@@ -246,6 +250,20 @@ def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -
         return function(shared, *task)
     with _while_wanted(reference.path):
         return function(shared, *task)
+
+
+@functools.cache
+def _end_with_parent() -> None:
+    """End this worker when the process that made it is gone: it would wait for tasks forever."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polyabayes._support.files import reading, remove_unfinished, replacing, writing
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.metadata import joined_metadata, metadata_bytes
-from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
 from polyabayes.scale.scratch import scratch_folder
 from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, METADATA, TYPES, digest_of
 from polyabayes.scale.shards import (
@@ -46,6 +46,7 @@ def write_blocks(blocks: Iterable[Corpus], path: Path, n_shards: int | None) -> 
                 path.mkdir(parents=True, exist_ok=True)
                 remove_unfinished(path, MANIFEST)
                 scratch = stack.enter_context(scratch_folder(path, "writing-"))
+                _refuse_others(path, scratch)
             spool = _Spool(scratch)
             for block in blocks:
                 spool.add(block)
@@ -61,6 +62,16 @@ def write_blocks(blocks: Iterable[Corpus], path: Path, n_shards: int | None) -> 
             with suppress(OSError):
                 path.rmdir()
         raise
+
+
+def _refuse_others(path: Path, own: Path) -> None:
+    """Refuse a folder that others write to: they would remove each other's shards."""
+    for other in path.glob("writing-*"):
+        if other != own:
+            raise FileAccessError(
+                f"another process writes shards to {path}: take another folder, or wait until "
+                f"{other.name} is gone"
+            )
 
 
 def _remove_parts(path: Path, kept: Container[str] = ()) -> None:

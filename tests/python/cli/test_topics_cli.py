@@ -145,3 +145,27 @@ def test_means_of_groups_have_intervals_and_a_picture(named, tmp_path, capsys):
     assert "<!-- 2024 -->" in picture.read_text()
     assert run("plot", "groups", model, "--on", path, "--by", "month", "-o", picture) == 2
     assert "no such column; there are 'year'" in capsys.readouterr().err
+
+
+def test_no_terminal_takes_a_word_or_name_for_a_command(tmp_path, capsys):
+    words = ["a\x1b[2J", "\x1b]0;title\x07b", "é"]
+    documents, fitted = tmp_path / "corpus.npz", tmp_path / "lda.safetensors"
+    pb.write_corpus(pb.Corpus([[3, 1, 0], [0, 2, 4]], words), documents)
+    pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(pb.read_corpus(documents)).save(
+        fitted
+    )
+    assert run("topics", fitted, documents) == 0
+    assert run("score", "no\x1b[31m\udcff.safetensors", documents) == 2
+    found = capsys.readouterr()
+    assert "\x1b" not in found.out + found.err
+    assert r"a\x1b[2J" in found.out
+    assert r"no\x1b[31m\udcff.safetensors" in found.err
+
+
+def test_files_whose_names_are_no_text_are_scored(model, tmp_path):
+    texts, scores = tmp_path / "texts", tmp_path / "scores.csv"
+    texts.mkdir()
+    for name in ("x\udcff.txt", "two  blanks.txt"):
+        (texts / name).write_text("w1 w2 w2")
+    assert run("score", model, texts, "--unseen", "drop", "-o", scores) == 0
+    assert {row["document"] for row in table(scores)} == {r"x\udcff.txt", "two  blanks.txt"}

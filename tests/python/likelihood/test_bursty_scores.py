@@ -129,6 +129,24 @@ def test_a_word_may_have_hundreds_of_tokens(s):
     assert found.total_std_error < 0.3
 
 
+@pytest.mark.parametrize("s", [1e-5, 1e-40, [1e-9, 1e-3, np.inf]])
+@pytest.mark.parametrize("rare", [1.0, 1e-5])
+def test_words_part_where_concentrations_are_tiny(s, rare):
+    documents = [*DOCUMENTS, [30, 0, 6, 1]]
+    options = {"doc_topic_prior": np.tile(ALPHA * [1.0, rare, 1.0], (5, 1))}
+    exact = pb.log_likelihood(lda(s), documents, "exact", **options).values
+    found = pb.log_likelihood(lda(s), documents, "annealed", random_state=0, **options)
+    np.testing.assert_array_less(np.abs(found.values - exact), 4 * found.std_errors)
+    assert np.abs(found.values - exact).max() < 0.5
+
+
+def test_a_run_of_a_bursty_document_counts_six_times():
+    call = {"method": "annealed", "n_samples": 2_000, "budget": 16 * 2_000 * 3 * 40 * 5}
+    with pytest.raises(pb.exceptions.BudgetExceededError, match=r"2\.3e7"):
+        pb.log_likelihood(lda(3.0), [[10, 10, 10, 10]], **call)
+    pb.log_likelihood(lda(None), [[10, 10, 10, 10]], random_state=0, **call)
+
+
 # A topic that rarely has the first token of a word, but then all: of 200, or of those of two words.
 TOGETHER = [
     ([0.81, 0.28], [116.0, 0.18], [[1.0, 0.0, 0.0], [0.6, 0.12, 0.28]], [200, 7, 1]),

@@ -94,6 +94,20 @@ def test_sweeps_among_likely_topics_have_the_weights_of_long_runs():
     assert 0.9 < np.sqrt((gaps**2).mean() / (found[:, :, 2] ** 2).mean()) < 1.1
 
 
+def test_errors_tell_that_chains_remember_their_starts():
+    """Topics are nearly alike: tokens move between them freely, but their numbers walk slowly."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(200, 0.3)) * np.exp(rng.normal(0, 0.2, (4, 200)))
+    model = known_lda(np.full(4, 0.3), topics / topics.sum(axis=1, keepdims=True))
+    weights = rng.dirichlet(np.full(4, 0.3), 12) @ model.components_
+    core = model._core_model(), pb.Corpus(rng.multinomial(100, weights))._core_documents()
+    run = partial(_core.transform, *core, spread=True, n_jobs=1)
+    mean, _, error = np.moveaxis(run(n_sweeps=40_000, seed=100), 1, 0)
+    found = [np.moveaxis(run(n_sweeps=128, seed=seed), 1, 0) for seed in range(8)]
+    z = np.array([(one[0] - mean) / np.hypot(one[2], error) for one in found])
+    assert 0.93 < (np.abs(z) < 1.96).mean() < 0.99
+
+
 @pytest.mark.parametrize("cls", [LDA, PFA])
 def test_an_empty_document_has_the_spread_of_the_prior(cls):
     mean, std = known(cls, TOPICS).topic_weights(np.zeros((1, 4), dtype=int))

@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -216,6 +218,31 @@ def test_ctrl_c_cancels_what_has_not_begun():
     np.testing.assert_array_equal(partial.values[scored], PLAIN.values[scored])
     assert len(begun) <= 3
     assert threading.active_count() < 20
+
+
+WITHOUT_CALLER = """
+from concurrent.futures import ProcessPoolExecutor
+import polyabayes as pb
+if __name__ == "__main__":
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]]
+    )
+    with ProcessPoolExecutor(1) as pool:
+        for n_samples in (1, 200_000):
+            pb.log_likelihood(model, [[20, 30]], "annealed", n_samples=n_samples, executor=pool)
+            print("begun", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="ends a process by a signal")
+def test_workers_end_with_the_process_that_made_them():
+    command = [sys.executable, "-c", WITHOUT_CALLER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as caller:
+        assert caller.stdout.readline() == "begun\n"
+        caller.terminate()
+        # The worker holds the other end of the pipe for as long as it lives.
+        caller.communicate(timeout=30)
+    assert caller.returncode == -signal.SIGTERM
 
 
 def test_an_interruption_travels_with_its_result():

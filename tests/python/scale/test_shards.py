@@ -16,7 +16,7 @@ import polyabayes as pb
 from helpers.processes import python
 from helpers.sharded_corpus import CORPUS, COUNTS, DATA, MODEL, rows_of
 from helpers.small_models import known_lda, known_pfa
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import FileAccessError, InvalidArgumentError
 from polyabayes.io.matrices import ldac
 
 
@@ -183,6 +183,16 @@ def test_scores_of_shards_are_those_of_memory(tmp_path, model, exposure, setting
         for name in ("values", "std_errors", "sizes", "methods", "n_tokens"):
             np.testing.assert_array_equal(getattr(one, name), getattr(alone, name), name)
         assert one.total_std_error == alone.total_std_error
+
+
+def test_one_writer_at_a_time_has_a_folder(tmp_path):
+    def blocks():
+        yield [[2, 0]]
+        with pytest.raises(FileAccessError, match="another process writes shards"):
+            pb.write_shards([[1, 1]], tmp_path)
+        yield [[0, 3]]
+
+    assert pb.write_shards(blocks(), tmp_path).n_documents == 2
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path):

@@ -19,6 +19,17 @@ def some(names: Sequence[Any] | Any, most: int = 5) -> str:
     return ", ".join(map(repr, names[:most])) + more
 
 
+def printable(text: str) -> str:
+    r"""Text of which no terminal takes a part for a command: others than letters are escaped.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2Jé"), printable("one\ntwo"))
+    a\x1b[2Jé one\ntwo
+    """
+    return "".join(x if x.isprintable() else repr(x)[1:-1] for x in text)
+
+
 def measured(value: float, error: float = 0.0) -> str:
     """A value with as many decimals as two digits of its error, at least one, and the error.
 
@@ -49,7 +60,7 @@ def text_table(columns: Sequence[Column]) -> str:
     """Lines of columns, two spaces apart; the headings come first."""
     aligned = []
     for column in columns:
-        cells = [column.title, *column.cells]
+        cells = [printable(cell) for cell in (column.title, *column.cells)]
         width = max(column.width, *map(len, cells))
         aligned.append([x.ljust(width) if column.is_left else x.rjust(width) for x in cells])
     return "\n".join("  ".join(line).rstrip() for line in zip(*aligned, strict=True))

@@ -43,8 +43,8 @@ class TopicWeights(Result):
     std : ndarray of shape (n_documents, n_components)
         Posterior standard deviation of each weight.
     std_errors : ndarray of shape (n_documents, n_components)
-        Standard error of each mean, by the spread of 16 chains with a common start: too small where
-        topics are nearly alike.
+        Standard error of each mean, by the spread of 16 chains from different starts; larger if
+        they remember these, as they do if topics are nearly alike.
     ids : ndarray of str objects, shape (n_documents,), or None
         Names of the documents, if any.
     topics : list of str or None
@@ -109,11 +109,10 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
             E[theta | document, model], averaged over Gibbs sweeps of each document: probabilities
             for LDA, rates at exposure 1 for gamma-Poisson. The average of 128 sweeps, eight of
             each of 16 chains, is itself uncertain, most of all in weights of less than a token:
-            the ``std_errors`` of ``topic_weights`` tell by how much, unless topics are nearly
-            alike: chains then remember their common start, and errors are too small. For NMF,
-            weights after 200 of scikit-learn's updates from equal weights; words that no topic can
-            produce are ignored, with an ImpossibleDocumentWarning. After
-            ``set_output(transform="pandas")``, a DataFrame with the ids as index.
+            the ``std_errors`` of ``topic_weights`` tell by how much. For NMF, weights after 200 of
+            scikit-learn's updates from equal weights; words that no topic can produce are ignored,
+            with an ImpossibleDocumentWarning. After ``set_output(transform="pandas")``, a DataFrame
+            with the ids as index.
 
         {raises: bad documents}
 

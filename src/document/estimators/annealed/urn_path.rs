@@ -57,6 +57,12 @@ const LEAST_SHARE: f64 = 1e-3;
 const ALL_FULL: usize = 128;
 const FULL_EVERY: usize = 16;
 
+/// Largest r of a topic's second layer that the start has whole. Topics of larger r hardly hold two words, and
+/// get there on a logarithmic scale: in linear steps, the first would be too late to part the words. Balls of
+/// all of them at the start, at least or as many as they have: a word is in about one of them.
+const LARGEST_WHOLE: f64 = 100.0;
+const FEWEST_PARTED: f64 = 0.5;
+
 /// The reference distribution from which annealing starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -80,7 +86,7 @@ pub enum Start {
 pub(crate) struct UrnPath<'a> {
     pub(super) urn: &'a LocalUrn,
     pub(super) start: Start,
-    /// m, where the start is the mean field.
+    /// m; pseudo-counts where the start is the prior.
     expected: Vec<f64>,
     /// ln q, where the start is the prior.
     pub(super) ln_q: Vec<f64>,
@@ -102,7 +108,7 @@ impl<'a> UrnPath<'a> {
         n_iterations: usize,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let (expected, ln_q) = (Vec::new(), Vec::new());
+        let (expected, ln_q) = (urn.pseudo_counts().to_vec(), Vec::new());
         let raised = match start {
             Start::Lowered => urn.pseudo_counts().iter().map(|a| a.max(RAISED)).collect(),
             _ => Cow::Borrowed(urn.pseudo_counts()),
@@ -214,12 +220,23 @@ impl<'a> UrnPath<'a> {
     }
 
     /// Divides the balls of bursty topics by what their tokens take from the weight of each: the start then
-    /// has the weights of the urn on average.
+    /// has the weights of the urn on average. Topics of large r share about as many balls as they have
+    /// pseudo-counts: the tokens of a word join the first of them in one topic, and words are apart.
     fn thin(&mut self) {
         let Some(bursts) = self.urn.bursts() else { return };
-        for ((m, a), rate) in self.expected.iter_mut().zip(self.raised.iter()).zip(&bursts.rates) {
-            *m /= 1.0 + rate * (*m - a).max(0.0);
+        let topics = || self.raised.iter().zip(&bursts.rates);
+        let (mut held, mut own) = (0.0, 0.0);
+        for (m, (a, rate)) in self.expected.iter_mut().zip(topics()) {
+            if *rate > LARGEST_WHOLE {
+                held += *m;
+                own += a;
+            } else {
+                *m /= 1.0 + rate * (*m - a).max(0.0);
+            }
         }
+        let share = (own.max(FEWEST_PARTED) / held).min(1.0);
+        let parted = self.expected.iter_mut().zip(topics()).filter(|x| *x.1.1 > LARGEST_WHOLE);
+        parted.for_each(|(m, _)| *m *= share);
     }
 
     /// Leaves topics closed at the start that the document cannot open: chains that come to hold
@@ -338,9 +355,14 @@ impl<'a> UrnPath<'a> {
     }
 
     /// r and e of bursty topics at an inverse temperature: nothing at the prior; the mean field starts with
-    /// the whole of e, so that the tokens of a word are together from the start.
+    /// the whole of e, so that the tokens of a word are together from the start. Topics of large r start
+    /// with e = 1/m: the tokens of a word grow as in the urn, whatever the topic.
     fn second_layer(&self, bursts: &'a Bursts, beta: f64) -> (&'a Bursts, [Vec<f64>; 2]) {
-        let scaled = |x: &[f64], factor: f64| x.iter().map(|x| factor * x).collect();
+        let scaled = |x: &[f64], factor: f64| {
+            let topics = x.iter().zip(&bursts.rates).zip(&self.expected);
+            let distance = |r, m| eased(r, m).powf(1.0 - beta * beta);
+            topics.map(|((x, &rate), &m)| factor * distance(rate, m) * x).collect()
+        };
         let repeating = if self.start == Start::Prior { beta } else { 1.0 };
         (bursts, [scaled(&bursts.rates, beta), scaled(&bursts.repeats, repeating)])
     }
@@ -348,7 +370,9 @@ impl<'a> UrnPath<'a> {
     /// The words of the start, where topics are bursty and the words are independent there.
     pub(super) fn independent_words(&self) -> Option<IndependentWords> {
         let bursts = self.urn.bursts().filter(|_| self.start != Start::Prior)?;
-        Some(IndependentWords::new(self.urn, bursts, &self.expected))
+        let (_, [rates, repeats]) = self.second_layer(bursts, 0.0);
+        let start = Bursts { rates, repeats, ..bursts.clone() };
+        Some(IndependentWords::new(self.urn, &start, &self.expected))
     }
 
     /// Number of sweeps over all topics in so many steps.
@@ -366,6 +390,11 @@ impl<'a> UrnPath<'a> {
         let n_full = self.n_full(n_temperatures) as f64;
         n_full * full + (n_temperatures as f64 - n_full) * lists.cost(self.urn)
     }
+}
+
+/// Factor of e at the start, in a topic of that r and m.
+fn eased(rate: f64, m: f64) -> f64 {
+    if rate > LARGEST_WHOLE { (rate * m).recip().min(1.0) } else { 1.0 }
 }
 
 /// Tokens that each topic would have if all topics held equally many.

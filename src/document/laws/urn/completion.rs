@@ -100,7 +100,7 @@ impl<'a> SplitDocument<'a> {
         let CompletionUrns::Two { all, first, .. } = self.urns()? else { return Ok(()) };
         [&all, &first].into_iter().try_for_each(|urn| match settings.method {
             Method::Exact => check_exact(urn, row, settings),
-            _ => check_sampler(urn.extent(), row, settings),
+            _ => check_sampler(urn.extent(), urn.bursts().is_some(), row, settings),
         })
     }
 

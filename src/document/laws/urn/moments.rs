@@ -8,8 +8,8 @@ use crate::document::estimators::mean_field::{self, MeanField};
 use crate::error::Result;
 use crate::estimate::unseen;
 use crate::math::variance;
-use crate::rng::{LANES, Rng};
-use crate::urn::{LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
+use crate::rng::{LANES, Lanes, Rng};
+use crate::urn::{Counts, LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
 
 // Numbers were chosen by hand, by errors of topic weights against long runs: root mean squares of .0033
 // (20 topics) and .0017 (100 topics) on AP, at a seventh of the time of the fit, which is in the record of
@@ -21,14 +21,17 @@ const FIRST_ITERATIONS: usize = 4;
 /// Gibbs sweeps of a chain before the first that counts.
 const BURN_IN: usize = 6;
 
+/// Correlation of chains with their starts that is no sign of anything: that of unrelated ones exceeds it in
+/// one of eleven.
+const CHANCE: f64 = 0.35;
+
 /// One sweep of so many is over all topics where the likely topics of words are few.
 const SWEEPS_PER_FULL: usize = 7;
 
 /// Sets the means to those of the balls a + n over the posterior of the document's colours, with their
 /// errors, and the deviations to the variances of the balls. Chains in lockstep take `n_sweeps` sweeps
 /// between them after the burn-in. Topics that cannot produce any of the words keep their prior, and
-/// topics that are one in the document share its tokens by their pseudo-counts. All chains start at one
-/// mean field: where topics are so alike that they do not forget it, the errors are too small.
+/// topics that are one in the document share its tokens by their pseudo-counts.
 pub(super) fn average_balls(
     model: &TopicModel,
     document: Document<'_>,
@@ -53,7 +56,12 @@ pub(super) fn average_balls(
     let base = mean_field::expected_balls(&urn, &g);
     let lists = Shortlists::of_tokens(&urn, &g, LEFT_OUT).if_short(&urn);
     let mut chains = TopicChains::new(&urn, rng)?;
-    chains.extend_all(UrnTarget { base: &base, unit: 0.0, ..target }, observer, |_| ())?;
+    // As many balls as there are pseudo-counts, shared as in the mean field: starts differ as draws of
+    // the prior do, so that the spread of chains that remember them shows it.
+    let scale = urn.pseudo_counts().iter().sum::<f64>() / base.iter().sum::<f64>();
+    let base: Vec<f64> = base.iter().map(|balls| scale * balls).collect();
+    chains.extend_all(UrnTarget { base: &base, ..target }, observer, |_| ())?;
+    let starts = chains.balls().to_vec();
     let n_kept = n_sweeps.div_ceil(LANES);
     let (mut sums, mut squares) = (vec![[0.0; LANES]; urn.n_topics()], vec![0.0; urn.n_topics()]);
     for sweep in 0..BURN_IN + n_kept {
@@ -77,17 +85,24 @@ pub(super) fn average_balls(
         let within = share * (1.0 - share) * (all * n + square) / (all + 1.0);
         moments.means[topic] += share * n;
         moments.deviations[topic] = share * share * (square - n * n).max(0.0) + within;
-        let parts = sums[place].iter().map(|sum| sum / n_states);
-        moments.errors[topic] = share * error_of_sum(parts, n_kept * LANES);
+        let parts = sums[place].map(|sum| sum / n_states);
+        moments.errors[topic] = share * error_of_sum(&parts, &starts[place], n_kept * LANES);
     }
     Ok(())
 }
 
-/// Standard error of the sum of independent parts, or of what none of so many sweeps has seen.
-fn error_of_sum(parts: impl Iterator<Item = f64>, n_sweeps: usize) -> f64 {
-    let parts: Vec<f64> = parts.collect();
+/// Standard error of the sum of parts, one a chain, or of what none of so many sweeps has seen. Where parts
+/// follow the starts of their chains, all may be off by as much as they differ.
+fn error_of_sum(parts: &Lanes, starts: &Counts, n_sweeps: usize) -> f64 {
     if parts.iter().sum::<f64>() == 0.0 {
         return unseen(n_sweeps);
     }
-    (parts.len() as f64 * variance(&parts)).sqrt()
+    let starts = starts.map(f64::from);
+    let both: Lanes = std::array::from_fn(|lane| parts[lane] + starts[lane]);
+    let [own, of_starts, of_both] = [parts, &starts, &both].map(|x| variance(x));
+    let scale = 2.0 * (own * of_starts).sqrt();
+    let correlation = if scale > 0.0 { (of_both - own - of_starts) / scale } else { 0.0 };
+    let remembered = (correlation - CHANCE).max(0.0) / (1.0 - CHANCE);
+    let n = LANES as f64;
+    (own * (n + (n * remembered).powi(2))).sqrt()
 }
