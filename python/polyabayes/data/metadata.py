@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import Words, distinct
-from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -26,19 +25,6 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
     """Check metadata: a DataFrame with a row for each document; the index is the ids, if any."""
     if values is None:
         return None
-    pandas = import_pandas()
-    if isinstance(values, Mapping):
-        try:
-            columns = {name: rows_by_name(name, x, ids) for name, x in values.items()}
-            # Without an index, by which pandas would match them, but with their categories.
-            arrays = {name: getattr(x, "array", x) for name, x in columns.items()}
-            lists = {name: list(x) for name, x in arrays.items() if not hasattr(x, "dtype")}
-            are_by_place = all(columns[name] is x for name, x in values.items())
-            values = pandas.DataFrame(arrays | lists)
-        except (TypeError, ValueError) as error:
-            told = f"{argument('metadata')} must hold one value for each document in every column: "
-            raise InvalidArgumentError(f"{told}{error}") from error
-        values = rows_by_name("metadata", values, ids) if are_by_place else values
     frame = frame_of(values)
     if frame is None:
         told = f"{argument('metadata')} must be a DataFrame or map names to columns, "
@@ -52,7 +38,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
     if ids is None:
         return checked
-    return checked.set_axis(pandas.Index(ids, name="id"), axis=0)
+    return checked.set_axis(import_pandas().Index(ids, name="id"), axis=0)
 
 
 def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:

@@ -252,6 +252,38 @@ def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured(here):
     assert np.isfinite(pb.log_likelihood(model, [["a", "b"]]).values).all()
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, data, **words: pb.log_completion(model, data, data, **words).values,
+        lambda model, data, **words: (
+            pb.completion_perplexity(model, data, random_state=0, **words).value
+        ),
+        lambda model, data, **words: pb.plug_in_perplexity(model, data, data, **words),
+        lambda model, data, **words: (
+            pb.drift(model, data, data, n_simulated=50, n_permutations=9, random_state=0, **words).z
+        ),
+        lambda model, data, **words: model.score_samples(data, **words),
+        lambda model, data, **words: model.score(data, **words),
+        lambda model, data, **words: model.perplexity(data, **words),
+        lambda model, data, **words: pb.topics.by_group(model, data, list("ab"), **words).means,
+    ],
+)
+def test_every_score_asks_for_words_that_the_documents_lack(call):
+    model, data = lda_of(SIGNATURES), pd.concat([COUNTS, COUNTS])[WORDS[:4]].set_axis(["d", "e"])
+    corpus = pb.Corpus(data)
+    told = r"2 of the 6 words of the model, with 35.0% of the mean mass .*'e', 'f'"
+    with pytest.warns(DataWarning, match=f"{told}.* count as zero"):
+        zeros = call(model, corpus)
+    np.testing.assert_array_equal(call(model, corpus, missing_words="zero"), zeros)
+    np.testing.assert_allclose(call(model, data.assign(e=0, f=0)), zeros, rtol=1e-12)
+    part = SIGNATURES[WORDS[:4]].div(SIGNATURES[WORDS[:4]].sum(axis=1), axis=0)
+    measured = call(model, corpus, missing_words="not measured")
+    np.testing.assert_allclose(measured, call(lda_of(part), corpus), rtol=1e-9)
+    assert not np.array_equal(measured, zeros)
+    assert_refused(InvalidArgumentError, told, call, model, corpus, missing_words="raise")
+
+
 def test_groups_are_matched_by_name_and_keep_the_order_of_categories():
     corpus = pb.Corpus([[9, 0], [8, 1], [0, 9], [1, 7]], ids=list("wxyz"))
     months = pd.Categorical(["Jan", "Feb", "Jan", "Feb"], ["Jan", "Feb", "Mar"], ordered=True)
