@@ -94,9 +94,11 @@ def warn_of_totals(labels: Any, sums: Callable[[], Any], what: str, remedy: str)
         if plain not in _NO_LABELS:
             continue
         own, total = sums()[place], sums().sum()
-        is_sum = plain in NAMES["totals"] and own and 2 * own == total and len(labels) > 2
+        # The sum of all others, or of those before it.
+        is_sum = own and (2 * own == total or (place > 1 and own == sums()[:place].sum()))
+        is_sum = is_sum and plain in NAMES["totals"] and len(labels) > 2
         if is_sum or plain in NAMES["no word"]:
-            told = "counts as much as all others, as their sum" if is_sum else "counts no gene"
+            told = "counts as much as others together, as their sum" if is_sum else "counts no gene"
             warn(f"{what} {label!r} {told}: if so, use {remedy % repr(label)}", DataWarning)
 
 

@@ -26,6 +26,10 @@ _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 _KINDS = [line.split("\t") for line in _LINES]
 _FORMATS = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
 _LDAC = "LDA-C"
+# Formats of which a file may be of another kind: those of any text, of tables and of unknown names,
+# and those whose reader knows its own lines.
+OPEN, _STRICT = ("text", "csv", None), ("ldac", "jsonl", "mallet")
+LOOKED_AT = OPEN + _STRICT
 
 
 def refuse_other_doors(path: Path, taker: str) -> None:
@@ -36,7 +40,7 @@ def refuse_other_doors(path: Path, taker: str) -> None:
 
 
 def refuse_other_kinds(path: Path, name: str | None) -> None:
-    """Refuse a file whose first lines are neither text nor, if `name` is "csv", a table.
+    """Refuse a file whose first lines are of another kind than the format `name`.
 
     None is the name of a format that the name of the file does not show.
     """
@@ -45,7 +49,9 @@ def refuse_other_kinds(path: Path, name: str | None) -> None:
     lines = [line for line in block.decode("utf-8", "replace").split("\n") if line.strip()]
     what, remedy = _kind_of(lines[:LINES_LOOKED_AT]) if is_text else _kind_of_bytes(block)
     remedy = _filled(remedy, path)
-    if lines and not remedy and name != "csv":
+    if name in _STRICT and remedy in [argument("format", own) for own in _FORMATS]:
+        return
+    if lines and not remedy and name in ("text", None):
         what, remedy = _as_table(path, lines)
     as_text = argument("format", "text")
     if remedy:

@@ -77,10 +77,5 @@ def words_beside(words: Words | None, path: Path) -> Generator[None]:
         if not word.strip() or "\n" in word or word.endswith("\r"):
             told = "which a file with one word per line cannot hold; write .npz instead"
             raise InvalidArgumentError(f"word {position} of the vocabulary is {word!r}, {told}")
-    with beside(vocabulary_path(path), "".join(f"{word}\n" for word in words).encode()):
+    with beside(sibling(path, ".vocab"), "".join(f"{word}\n" for word in words).encode()):
         yield
-
-
-def vocabulary_path(path: Path) -> Path:
-    """Path of the vocabulary of a file of counts: its name with the ending ``.vocab``."""
-    return sibling(path, ".vocab")

@@ -148,6 +148,7 @@ def source_of_lists(
     ids: Any,
     options: Mapping[str, Any],
     on_empty: str | None,
+    place: Place = "document {}".format,
 ) -> Source:
     """Count texts or lists of tokens; the first document decides which."""
     stream = iter(sources.checked_lists(documents))
@@ -155,7 +156,7 @@ def source_of_lists(
     are_tokens = not (start and isinstance(start[0], (str, bytes)))
     found = counted_texts(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
     names = row_names(documents) if ids is None else ids
-    return without_empty(found._replace(ids=names), on_empty, "document {}".format)
+    return without_empty(found._replace(ids=names), on_empty, place)
 
 
 def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
@@ -184,7 +185,8 @@ def _ids(table: Table, roles: Roles) -> list[str] | None:
     names = table.values(roles.ids)
     for row, name in enumerate(names):
         if name is None or not str(name).strip():
-            raise InvalidArgumentError(f"{table.place(row)}: the document has no name")
+            told = f"leave such rows out, {table.call(f'.dropna(subset={[roles.ids]})')}"
+            raise InvalidArgumentError(f"{table.place(row)}: the document has no name: {told}")
     return [str(name) for name in names]
 
 
@@ -199,7 +201,9 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     for name in roles.columns:
         values = table.values(name)
         if None in values:
-            raise InvalidArgumentError(f"{table.place(values.index(None))}: no {name} is given")
+            told = f"leave such rows out, {table.call(f'.dropna(subset={[name]})')}"
+            place = table.place(values.index(None))
+            raise InvalidArgumentError(f"{place}: no {name} is given: {told}")
         found.append(values)
     # Documents are in the order of appearance.
     labels = list(dict.fromkeys(map(str, found[0]))), label_order(set(map(str, found[1])))

@@ -57,7 +57,7 @@ _BLOCK_ROWS = 512
 _LONGEST_FIELD = 1 << 30
 _MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
-_NO_SEPARATORS = "0123456789+-.eE\r\n"
+_NO_SEPARATORS = '0123456789+-.eE\r\n"'
 _NO_COUNT = "no count; write 0 where there is none"
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -67,14 +67,12 @@ _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
 class Dialect:
     """How a file is divided into fields.
 
-    `sep` None means the most frequent separator of the header. `quotechar` encloses fields with
-    separators, quotes or newlines.
+    `sep` None means the most frequent separator of the header; quotes enclose fields that hold it.
     `skiprows` lines come before the header. `columns` are names for a file without a header. Fields
     that are among `missing` are read as empty.
     """
 
     sep: str | None = None
-    quotechar: str = '"'
     encoding: str = "utf-8"
     skiprows: int = 0
     columns: Sequence[str] | None = None
@@ -83,13 +81,11 @@ class Dialect:
     def __post_init__(self) -> None:
         if self.sep == r"\t":  # The command line passes escapes such as \t unchanged.
             object.__setattr__(self, "sep", "\t")
-        for name, value in (("sep", self.sep or ","), ("quotechar", self.quotechar)):
-            is_character = isinstance(value, str) and len(value) == 1 and value.isascii()
-            if not is_character or value in _NO_SEPARATORS:
-                told = f"{argument(name)} must be one ASCII character that cannot be "
-                raise InvalidArgumentError(f"{told}part of a number, got {value!r}")
-        if self.sep == self.quotechar:
-            raise InvalidArgumentError(f"sep and quotechar must differ, both are {self.sep!r}")
+        sep = self.sep or ","
+        is_character = isinstance(sep, str) and len(sep) == 1 and sep.isascii()
+        if not is_character or sep in _NO_SEPARATORS:
+            told = f"{argument('sep')} must be one ASCII character that cannot be "
+            raise InvalidArgumentError(f"{told}part of a number, or a quote, got {sep!r}")
         checks.whole_number("skiprows", self.skiprows, least=0, most=sys.maxsize)
         check_encoding(self.encoding)
 
@@ -273,20 +269,14 @@ def records_of(
             break
     head = [header, *islice(lines, LINES_LOOKED_AT)]
     own = "\t" if ".tsv" in path.name.lower() and "\t" in header else None
-    sep = sep or own or separator_of(head, dialect.quotechar) or ","
+    sep = sep or own or separator_of(head) or ","
     if sep not in header and dialect.columns is not None:
         sep = " "
     if separators is not None:
         separators.append(sep)
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-    reader = csv.reader(
-        chain(head, lines),
-        delimiter=sep,
-        quotechar=dialect.quotechar,
-        skipinitialspace=sep == " ",
-        strict=True,
-    )
+    reader = csv.reader(chain(head, lines), delimiter=sep, skipinitialspace=sep == " ", strict=True)
     line = n_skipped + 1
     try:
         for fields in reader:
@@ -330,18 +320,18 @@ def _array_of(texts: list[str | None]) -> NDArray[Any]:
     return np.array([np.nan if text is None else number_of(text) for text in texts], dtype=float)
 
 
-def separator_of(lines: list[str], quotechar: str = '"') -> str | None:
+def separator_of(lines: list[str]) -> str | None:
     """The most frequent separator of a header outside quotes; None if there is none.
 
     If the header has none, it is one of the other lines, equally often in each: before numbers
     only, or twice and more below a title. Below a comment it is in each. The header of a column of
     texts stands for none, since texts hold any character.
     """
-    plain = ["".join(line.split(quotechar)[::2]) for line in lines]
+    plain = ["".join(line.split('"')[::2]) for line in lines]
     sep = max(_SEPARATORS, key=plain[0].count)
     if sep in plain[0] and not plain[0].startswith("# "):
         return sep
-    if lines[0].strip().strip(quotechar).lower() in NAMES["text"]:
+    if lines[0].strip().strip('"').lower() in NAMES["text"]:
         return None
     others = [line for line in plain[1:] if line.strip() and not line.startswith("# ")]
     is_title, is_comment = " " in plain[0].strip(), plain[0].startswith("#")
