@@ -12,7 +12,7 @@ from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
-from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
+from polyabayes.io.cells import matrices_of_folder, read_10x, read_h5ad
 from polyabayes.io.kinds import LOOKED_AT, OPEN, refuse_other_doors, refuse_other_kinds
 from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrices.ldac import read_ldac, write_ldac
@@ -149,7 +149,7 @@ def writer_of(
 def format_of(path: Path) -> str | None:
     """The format that a name shows, if any."""
     if path.is_dir():
-        return "text" if matrix_of_folder(path) is None else "10x"
+        return "10x" if matrices_of_folder(path) else "text"
     name = path.name.removesuffix(".gz")
     if name.startswith("docword") and name.endswith(".txt"):
         return "docword"

@@ -316,13 +316,15 @@ def written_by_cell_ranger(folder, kind):
             ):
                 file[f"matrix/features/{name}"] = np.array(held, dtype="S20")
         return folder / "x.h5"
-    mmwrite(folder / "matrix.mtx", sparse.coo_matrix(CELLS.T))
-    (folder / "features.tsv").write_text(FEATURES)
-    (folder / "barcodes.tsv").write_text("AAC-1\nAAG-1\n")
+    start = "" if kind == "folder" else f"{kind}_"
+    mmwrite(folder / f"{start}matrix.mtx", sparse.coo_matrix(CELLS.T))
+    (folder / f"{start}features.tsv").write_text(FEATURES)
+    packed = gzip.compress(b"AAC-1\nAAG-1\n")
+    (folder / f"{start}barcodes.tsv.gz").write_bytes(packed)
     return folder
 
 
-@pytest.mark.parametrize("kind", ["folder", "h5"])
+@pytest.mark.parametrize("kind", ["folder", "h5", "GSM123_sample"])
 def test_of_several_kinds_of_features_genes_are_read(here, kind):
     path = written_by_cell_ranger(here, kind)
     with pytest.warns(DataWarning, match=r"'Antibody Capture', 'Gene Expression'.* with 2\.9%"):
@@ -335,6 +337,45 @@ def test_of_several_kinds_of_features_genes_are_read(here, kind):
         assert pb.read_corpus(path, feature_type="Antibody Capture").n_tokens == 170
     with pytest.raises(FileFormatError, match="kinds 'Antibody Capture', 'Gene Expression'"):
         pb.read_corpus(path, feature_type="Peaks")
+
+
+def test_of_several_samples_in_a_folder_one_is_read(here):
+    for kind in ("GSM1_a", "GSM2_b"):
+        written_by_cell_ranger(here, kind)
+    call = "polyabayes.read_corpus('GSM1_a_matrix.mtx', format='10x')"
+    assert_refused(
+        FileFormatError, f"2 samples: read one by {re.escape(call)}", pb.read_corpus, "."
+    )
+    with pytest.warns(DataWarning, match="use format='10x'"):
+        pb.read_corpus("GSM1_a_matrix.mtx")
+    with pytest.warns(DataWarning, match="'Antibody Capture'"):
+        assert eval(call, NAMES_OF_CALLS).ids.tolist() == ["AAC-1", "AAG-1"]
+    (here / "GSM2_b_barcodes.tsv.gz").unlink()
+    with pytest.raises(FileFormatError, match="it has no GSM2_b_barcodes.tsv"):
+        pb.read_corpus("GSM2_b_matrix.mtx", format="10x")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("words.txt", "urn\t12\nred ball\t3\nlaw\t4\n"),
+        ("ids.tsv", "0\turn\n1\tred ball\n2\tlaw\n"),
+        ("blanks.txt", "1 urn\n2 'red\xa0ball'\n3 law\n".replace("'", '"')),
+        ("headed.csv", "word,count\nurn,12\nred ball,3\nlaw,4\n"),
+        ("r.csv", '"","x"\n"1","urn"\n"2","red ball"\n"3","law"\n'),
+        ("gensim.txt", "9\n2\tlaw\t1\n1\tred ball\t3\n0\turn\t1\n"),
+    ],
+)
+def test_vocabularies_with_numbers_are_refused_with_the_call_that_reads_the_words(
+    here, name, content
+):
+    (here / "x.ldac").write_text("2 0:1 2:2\n")
+    (here / name).write_text(content)
+    with pytest.raises(FileFormatError, match="numbers beside words") as caught:
+        pb.read_corpus("x.ldac", vocabulary=name)
+    words = eval(str(caught.value).partition("give the words, ")[2], {"csv": csv})
+    assert [word.replace("\xa0", " ") for word in words] == ["urn", "red ball", "law"]
+    assert pb.read_corpus("x.ldac", vocabulary=words).vocabulary.tolist() == words
 
 
 def test_a_file_that_is_no_matrix_of_cell_ranger_says_so(here):

@@ -10,6 +10,8 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.numbers import number_of
+from polyabayes.data.conversion.tables import SECOND_HEADER
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, argument
 
@@ -88,9 +90,7 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
             f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
         )
     others = [item for item in items if item not in ids]
-    if alone := _rows_alone(frame, others):
-        told = f"as if it was a further header: if so, leave it out by frame.drop(index={alone})"
-        _tell(f"nobody else gives any answer of row {some(alone, 3)}, {told}")
+    warn_of_headers(frame, others, _rows_alone(frame, others))
     marks: dict[Any, list[Any]] = {}
     for item in others:
         for mark in _marks(frame[item]):
@@ -101,6 +101,17 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
             f"answers that may mark missing ones: {told}; if so, use "
             f"{argument('missing', list(marks))}; else they count as answers"
         )
+
+
+def warn_of_headers(frame: pd.DataFrame, items: Sequence[Any], alone: Sequence[Any] = ()) -> None:
+    """Warn of further headers of a survey export, or else of rows that nobody else is like."""
+    first = [str(value) for value in frame[items[0]].head(_FEW_ROWS)] if items else []
+    are_headers = [value.startswith(SECOND_HEADER) for value in first]
+    if any(are_headers):
+        alone = list(frame.index[: are_headers.index(True) + 1])
+    if alone:
+        told = f"as if it was a further header: if so, leave it out by frame.drop(index={alone})"
+        _tell(f"nobody else gives any answer of row {some(alone, 3)}, {told}")
 
 
 def _tell(message: str) -> None:
@@ -126,7 +137,9 @@ def _marks(values: Any) -> list[Any]:
     texts = [x for x in known if isinstance(x, str) and x.strip().lower() in NAMES["no answer"]]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if hasattr(values, "cat") else (int, float)
-    numbers = sorted(x for x in known if isinstance(x, kinds) and not isinstance(x, bool))
+    held = {number_of(x): x for x in known if isinstance(x, str) and x not in texts}
+    held |= {x: x for x in known if isinstance(x, kinds) and not isinstance(x, bool)}
+    numbers = sorted(x for x in held if x is not None)
     if {-number for number in numbers} == set(numbers):
         return texts
     codes = [number for number in numbers if number < 0]
@@ -137,4 +150,4 @@ def _marks(values: Any) -> list[Any]:
         elif number >= 0:
             last = number
     # An item has two answers at least.
-    return texts + (codes if len(codes) < len(numbers) - 1 or texts else [])
+    return texts + [held[code] for code in codes if len(codes) < len(known) - 1]

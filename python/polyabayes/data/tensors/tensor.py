@@ -29,7 +29,7 @@ from polyabayes.data.tensors.factors import (
     frame_labels,
     row_place,
 )
-from polyabayes.data.tensors.non_answers import without_missing
+from polyabayes.data.tensors.non_answers import warn_of_headers, without_missing
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -299,6 +299,7 @@ class CountTensor:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
         factors = [factor(table, column) for column in columns]
+        warn_of_headers(table, columns)
         coordinates = np.stack([levels for levels, _ in factors], axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:
