@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Attribute of a written table that holds the categories of its columns.
-_CATEGORIES = "categories"
-
-
 def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
     """Check metadata: a DataFrame with a row for each document; the index is the ids, if any."""
     if values is None:
@@ -47,21 +43,12 @@ def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
 
 
 def metadata_bytes(metadata: pd.DataFrame) -> bytes:
-    """The table as bytes of a Parquet file, which keeps types, and categories as attributes.
-
-    Parquet itself keeps categories of text only: others would come back as numbers.
-    """
-    stream, frame = io.BytesIO(), metadata.reset_index(drop=True)
-    frame.attrs = {
-        _CATEGORIES: {
-            name: [column.cat.categories.tolist(), bool(column.cat.ordered)]
-            for name, column in frame.items()
-            if column.dtype.name == "category" and column.cat.categories.dtype.kind in "biuf"
-        }
-    }
-    import_optional("pyarrow", "writing metadata needs pyarrow", "frames")
+    """The table as bytes of an Arrow file, which keeps types, and categories with their order."""
+    feather: Any = import_optional("pyarrow.feather", "writing metadata needs pyarrow", "frames")
+    stream = io.BytesIO()
     try:
-        frame.to_parquet(stream)
+        feather.write_feather(metadata.reset_index(drop=True), stream)
+        feather.read_table(stream)  # Arrow writes categories of intervals, but cannot read them.
     except (TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
         told = f"{argument('metadata')} has a column that cannot be written ({error}): make its "
         told += "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
@@ -71,12 +58,10 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
 
 def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
     """Restore the table from the bytes of :func:`metadata_bytes`; `path` is for messages."""
-    pandas = import_pandas()
-    import_optional("pyarrow", "reading metadata needs pyarrow", "frames")
+    feather: Any = import_optional("pyarrow.feather", "reading metadata needs pyarrow", "frames")
     try:
-        frame: pd.DataFrame = pandas.read_parquet(io.BytesIO(bytes(content)))
+        table = feather.read_table(io.BytesIO(bytes(content)))
+        table.validate(full=True)
+        return table.to_pandas()  # type: ignore[no-any-return]
     except Exception as error:
         raise FileFormatError(f"{path}: its metadata cannot be read: {error}") from error
-    for name, (categories, is_ordered) in frame.attrs.pop(_CATEGORIES, {}).items():
-        frame[name] = pandas.Categorical(frame[name], categories, is_ordered)
-    return frame

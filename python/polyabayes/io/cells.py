@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -128,18 +129,14 @@ def _distinct(names: list[str]) -> list[str]:
     """Make names unique by numbers, as AnnData does."""
     taken, seen, renamed = set(names), set[str](), []
     for name in names:
-        own, number = name, 0
-        while own in seen or (number and own in taken):
-            number += 1
-            own = f"{name}-{number}"
-        seen.add(own)
+        own = name
+        if name in seen:
+            own = next(x for number in count(1) if (x := f"{name}-{number}") not in taken)
+        seen.add(name)
+        taken.add(own)
         renamed.append(own)
-    n_changed = sum(own != name for own, name in zip(renamed, names, strict=True))
-    if n_changed:
-        warn(
-            f"{n_changed:,} features share their name with another and got a number, as in "
-            f"{next(own for own, name in zip(renamed, names, strict=True) if own != name)!r}; "
-            f"{argument('word', 'id')} uses their identifiers",
-            DataWarning,
-        )
+    if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
+        told = f"{len(changed):,} features share their name with another and got a number, as in "
+        told += f"{changed[0]!r}; {argument('word', 'id')} uses their identifiers"
+        warn(told, DataWarning)
     return renamed

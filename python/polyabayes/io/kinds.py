@@ -77,18 +77,13 @@ def _kind_of_bytes(block: bytes) -> tuple[str, str]:
 
 def _kind_of(lines: list[str]) -> tuple[str, str]:
     """What lines are, and what reads them; empty if nothing that is known."""
-    for by, pattern, what, remedy in _KINDS:
-        matches = [match for line in lines if (match := re.fullmatch(pattern, line))]
+    for by, pattern, what, remedy in _KINDS if lines else ():
+        first = ["\n".join(lines[: 1 + pattern.count(r"\n")])]
+        parts = lines if by == "lines" else first if by == "first" else []
+        matches = [match for part in parts if (match := re.fullmatch(pattern, part))]
         n_pairs = [match[0].count(":") for match in matches]
         is_ldac = what == _LDAC and [int(match[1]) for match in matches] == n_pairs and any(n_pairs)
-        is_all = bool(lines) and len(matches) == len(lines) and (is_ldac or what != _LDAC)
-        is_first = by == "first" and bool(lines) and re.fullmatch(pattern, lines[0])
-        are_sizes = (
-            by == "sizes"
-            and len(lines) > int(pattern)
-            and all(map(is_number, lines[: int(pattern)]))
-        )
-        if (by == "lines" and is_all) or is_first or are_sizes:
+        if matches and len(matches) == len(parts) and (is_ldac or what != _LDAC):
             return what, remedy
     return "", ""
 

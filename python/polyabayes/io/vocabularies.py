@@ -61,7 +61,8 @@ def _refuse_numbers(path: Path, lines: list[str]) -> None:
         if not numbers or not words:
             continue
         is_header = len(rows[0]) < len(columns) or not is_number(rows[0][numbers[0]])
-        code = f"csv.reader(open({str(path)!r}), delimiter={sep!r})"
+        code = f"pathlib.Path({str(path)!r}).read_text().splitlines()"
+        code = f"csv.reader({code}, delimiter={sep!r})"
         code = f"[*{code}][1:]" if is_header else code
         ids = [int(row[numbers[0]]) for row in rows[is_header:]]
         if ids != sorted(ids) and sorted(ids) in ([*range(len(ids))], [*range(1, len(ids) + 1)]):

@@ -138,10 +138,10 @@ def test_named_columns_of_counts(write):
 
 @pytest.mark.parametrize("read", ["frame", "file"])
 def test_a_first_column_of_large_different_numbers_is_a_warning(write, read):
-    for header, says in (("nut", "far larger"), ("customer", "header is that of names")):
+    for header in ("nut", "customer"):
         text = f"{header},apple,pear\n1001,2,0\n1002,0,3\n"
         frame = pd.read_csv(io.StringIO(text))
-        with pytest.warns(DataWarning, match=f"{says}.* ids='{header}'") as caught:
+        with pytest.warns(DataWarning, match=f"like names.* ids='{header}'") as caught:
             corpus = pb.Corpus(frame) if read == "frame" else pb.read_corpus(write("x.csv", text))
         assert corpus.n_tokens == 2008
     assert caught[0].filename == __file__

@@ -351,7 +351,7 @@ def test_of_several_samples_in_a_folder_one_is_read(here):
     with pytest.warns(DataWarning, match="'Antibody Capture'"):
         assert eval(call, NAMES_OF_CALLS).ids.tolist() == ["AAC-1", "AAG-1"]
     (here / "GSM2_b_barcodes.tsv.gz").unlink()
-    with pytest.raises(FileFormatError, match="it has no GSM2_b_barcodes.tsv"):
+    with pytest.raises(FileFormatError, match=r"it has no GSM2_b_barcodes\.tsv"):
         pb.read_corpus("GSM2_b_matrix.mtx", format="10x")
 
 
@@ -373,7 +373,7 @@ def test_vocabularies_with_numbers_are_refused_with_the_call_that_reads_the_word
     (here / name).write_text(content)
     with pytest.raises(FileFormatError, match="numbers beside words") as caught:
         pb.read_corpus("x.ldac", vocabulary=name)
-    words = eval(str(caught.value).partition("give the words, ")[2], {"csv": csv})
+    words = eval(str(caught.value).partition("give the words, ")[2], NAMES_OF_CALLS)
     assert [word.replace("\xa0", " ") for word in words] == ["urn", "red ball", "law"]
     assert pb.read_corpus("x.ldac", vocabulary=words).vocabulary.tolist() == words
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +59,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
 
 def _dataset_kind(table: Any) -> str:
     """Name of the table's Hugging Face class; empty for other tables."""
-    for base in type(table).__mro__:
-        if base.__module__.partition(".")[0] == "datasets" and "Dataset" in base.__name__:
-            return base.__name__
-    return ""
+    names = {base.__name__: base.__module__.partition(".")[0] for base in type(table).__mro__}
+    return next((name for name in names if names[name] == "datasets" and "Dataset" in name), "")
 
 
 def row_names(rows: Any) -> list[str] | None:
@@ -71,6 +69,11 @@ def row_names(rows: Any) -> list[str] | None:
     if index is None or index.equals(rows.reset_index(drop=True).index):
         return None
     return [str(label) for label in index]
+
+
+def row_place(frame: pd.DataFrame) -> Callable[[int], str]:
+    """Describe a position by the label of its row."""
+    return lambda position: f"{frame.index.name or 'row'} {frame.index[position]}"
 
 
 def flat(frame: pd.DataFrame, names: Sequence[Any] = ()) -> pd.DataFrame:
@@ -125,7 +128,7 @@ class FrameTable(Table):
 
     def place(self, row: int) -> str:
         """The label of a row."""
-        return f"{self.frame.index.name or 'row'} {self.frame.index[row]}"
+        return row_place(self.frame)(row)
 
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
         """Columns, unchanged."""

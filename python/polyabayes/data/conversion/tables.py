@@ -275,11 +275,9 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         told += f"{repr(labels[0]) if labels else 'none'} holds no counts. "
         raise InvalidArgumentError(f"{told}{_remedy(table, names, labels or names, ids)}")
     if not is_wide and table.n_rows > 1:
-        others = [name for name in names if name not in named.metadata]
-        are_bare = table.row_names is None and ids is None
-        _warn_of_properties(table, words[are_bare and _warn_of_rows(table, words) :])
+        _warn_of_names(table, words, may_be_ids=table.row_names is None and ids is None)
         if table.row_names is None and named.ids is None:
-            _warn_of_triplets(table, others)
+            _warn_of_triplets(table, [name for name in names if name not in named.metadata])
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -293,7 +291,6 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
     numbers = [name for name in names if name not in labels and name != ids]
     others = [x for x in names if (x in labels or _counts_nothing(x)) and x != ids]
     whole = [x for x in numbers if x not in others and _holds_whole_numbers(table, x)]
-    rows = [name for name in labels if table.are_distinct([name]) and ids is None]
     frame = f"{table.as_frame}.set_index({labels})"
     is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
     if is_file and any(number_of(name) is not None for name in names):
@@ -317,19 +314,30 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, "
         return f"Topics or signatures, with words in rows, are read by {call}topic_word={frame}.T)"
     word, count = headed(names, NAMES["word"]), headed(names, NAMES["count"] + NAMES["may count"])
-    if _names_words(table, names[0]) and names[0] in labels and whole and None in (word, count):
-        own = None if word == names[0] else names[0]
-        turned = table.options(ids=own, metadata=others[1:] or None, transpose=True)
-        if not is_file or table.written or not table.are_distinct(names[:1]):
-            left_out = [name for name in others if name not in labels]
-            code = f".drop(columns={left_out})" * bool(left_out)
-            turned = f"polyabayes.Corpus({table.as_frame}{code}.set_index({labels}).T)"
-        return f"If its rows are words, use {turned}"
-    found: list[str] = []
     left = {word, count, *others} - {*labels}
     units = [name for name in names if _is_headed(name, "units")]
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
-    if len(names) > 1 and (word in labels or not table.are_distinct([document])):
+    is_long = len(names) > 1 and (word in labels or not table.are_distinct([document]))
+    texts = [name for name in labels if kinds[name] in ("text", "tokens")]
+    if len(whole) > 1 or is_long:  # Names of two words are no texts.
+        texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
+    is_turned = names[0] in labels and whole and None in (word, count)
+    is_turned = is_turned and _names_words(table, names[0])
+    rows = [name for name in labels if table.are_distinct([name]) and ids is None]
+    own = next((name for name in rows if name not in texts), rows[0] if rows else None)
+    own = names[0] if is_turned or (not rows and labels == names[:1]) else own
+    named = {"ids": own, "metadata": [name for name in others if name != own] or None}
+    wide, turned = table.options(**named), table.options(**named, transpose=True)
+    left_out = [name for name in others if name not in labels]
+    code = f"polyabayes.Corpus({table.as_frame}{f'.drop(columns={left_out})' * bool(left_out)}"
+    if own is None and ids is None:
+        wide = f"{code}.set_index({labels}))"
+    if not is_file or table.written or not (own or ids) or not table.are_distinct([own or ids]):
+        turned = f"{code}.set_index({labels}).T)"
+    if is_turned:
+        return f"If its rows are words, use {turned}"
+    found: list[str] = []
+    if is_long:
         terms = [name for name in names if name not in (document, count)]
         terms = [x for x in terms if not _is_dated(table, x)] or terms
         items = [x for x in terms if _is_headed(x, "items")]
@@ -337,13 +345,9 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         term = word or (items or terms)[0]
         told = table.options(document=document, word=term, count=count)
         if count is None:
-            own = [table.options(count=x) for x in names[names.index(term) + 1 :] if x in whole]
-            told += f" (and {own[0]} if that counts)" if own else " (each row counts once)"
+            after = [table.options(count=x) for x in names[names.index(term) + 1 :] if x in whole]
+            told += f" (and {after[0]} if that counts)" if after else " (each row counts once)"
         found.append(f"with a row for each word of a document, use {told}")
-    texts = [name for name in labels if kinds[name] in ("text", "tokens")]
-    if len(whole) > 1 or found:  # Names of two words are no texts.
-        texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
-    own = next((name for name in rows if name not in texts), rows[0] if rows else None)
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
         kept = [x for x in texts or labels if not (_OF_NAMES.fullmatch(x) or _is_dated(table, x))]
@@ -352,15 +356,7 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         told = table.options(text=text, ids=None if own in texts or own == text else own)
         found.append(f"with a text in each row, use {told}")
     if (len(whole) > 1 and not (found and count)) or not found:
-        if not rows and labels == names[:1]:
-            own = labels[0]
-        told = table.options(ids=own, metadata=[x for x in others if x != own] or None)
-        turned = f"and {table.options(transpose=True)}"
-        if not is_file or table.written or (own is None and ids is None):
-            turned = f"or polyabayes.Corpus({frame}.T)"
-        if own is None and ids is None:
-            told = f"polyabayes.Corpus({frame})"
-        found.append(f"with counts in each row, use {told} ({turned} if its rows are words)")
+        found.append(f"with counts in each row, use {wide} ({turned} if its rows are words)")
     told = "; ".join(found)
     return told[:1].upper() + told[1:]
 
@@ -464,38 +460,28 @@ def _text_column(table: Table, names: list[str]) -> str | None:
     return found[0] if found else None
 
 
-def _warn_of_rows(table: Table, words: list[str]) -> bool:
-    """Warn if the first column of a wide table looks like names, though it is read as counts.
+def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
+    """Warn of columns of a wide table that look like names or properties, but are read as counts.
 
-    Its values differ and are far larger than all others, or positive with a header of names.
+    Their headers say so, and their values all differ or none is 0; or those of the first column
+    differ and are far larger than all others.
     """
-    is_named = any(_is_headed(words[0], kind) for kind in ("units", "times"))
-    told = "its header is that of names" * is_named
-    if len(words) > 1 and (told or table.are_distinct(words[:1])):
+    first = words[:1] if may_be_ids and len(words) > 1 else []
+    units = [x for x in first if _is_headed(x, "units") or _is_headed(x, "times")]
+    told = [name for name in words if _counts_nothing(name) and name not in units]
+    told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
+    columns = {name: table.counts([name]).toarray().ravel() for name in units + told}
+    odd = [x for x, held in columns.items() if held.all() or len({*held}) == len(held)]
+    if first and first[0] not in odd and table.are_distinct(first):
         counts = table.counts(words)
-        if counts[:, 0].min() >= (1 if told else _FAR_LARGER * max(1, int(counts[:, 1:].max()))):
-            own = {"metadata": [words[0]]} if _counts_nothing(words[0]) else {"ids": words[0]}
-            told = told or "its values are all different and far larger than the other counts"
-            told += f": if they name the documents, use {table.options(**own)}; if not"
-            told = f"is read as counts of a word, but {told}, {table.options(layout='wide')}"
-            warn(f"column {words[0]!r} of {table.title} {told}", DataWarning)
-            return True
-    return False
-
-
-def _warn_of_properties(table: Table, words: Sequence[str]) -> None:
-    """Warn of columns that are read as counts, but are headed and filled as properties are.
-
-    Their values all differ, or none is 0.
-    """
-    found = [name for name in words if _counts_nothing(name)]
-    found = [x for x in found if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
-    counts = table.counts(found).toarray().T if found else ()
-    are_odd = [column.all() or len(set(column)) == len(column) for column in counts]
-    if odd := [name for name, is_odd in zip(found, are_odd, strict=True) if is_odd]:
-        told = f"{table.title} has columns that are read as counts of words, but look like names "
-        told += f"or properties, {some(odd)}: if they are, use {table.options(metadata=odd)}"
-        warn(f"{told}; if not, {table.options(layout='wide')}", DataWarning)
+        is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, counts[:, 1:].max())
+        odd = first * bool(is_far) + odd
+    if odd:
+        ids = odd[0] if odd[:1] == first and (units or not _counts_nothing(odd[0])) else None
+        options = table.options(ids=ids, metadata=[name for name in odd if name != ids] or None)
+        told_of = f"are read as counts of words, but look like names or properties: {some(odd)}"
+        told_of += f"; if they are, use {options}; if not, {table.options(layout='wide')}"
+        warn(f"columns of {table.title} {told_of}", DataWarning)
 
 
 def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:

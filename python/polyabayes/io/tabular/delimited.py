@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import sys
 from array import array
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.files import check_encoding, open_binary, other_encoding, reading
+from polyabayes._support.files import check_encoding, text_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.conversion.documents import source_of_table
@@ -41,7 +40,7 @@ from polyabayes.exceptions import (
     PolyabayesError,
     argument,
 )
-from polyabayes.io.integers import count_mistake, is_number, whole_count
+from polyabayes.io.integers import is_number, parsed_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 Record: TypeAlias = "tuple[int, list[str]]"
 
 LINES_LOOKED_AT = 20
-# Characters of a line.
-_LONGEST_LINE = 1 << 26
 # Rows of counts that are dense at once.
 _BLOCK_ROWS = 512
 _LONGEST_FIELD = 1 << 30
@@ -145,14 +142,13 @@ class DelimitedTable(Table):
         are_used[codes] = True
         for code in np.flatnonzero(are_used):
             text = self._texts[code].strip()
-            mistake = count_mistake(text) if text else _NO_COUNT
+            count_of[code], mistake = parsed_count(text) if text else (0, _NO_COUNT)
             if not mistake and text.endswith(".000") and self.written.get("thousands") == ".":
                 mistake = f"the count {text!r} may be in thousands"
             if mistake:
                 row, column = np.argwhere(codes == code)[0]
                 reason = f"column {names[column]!r}: {mistake}{self.remedy(names[column], text)}"
                 raise _refused(self.path, self.lines[row], reason)
-            count_of[code] = whole_count(text)
         starts = range(0, self.n_rows, _BLOCK_ROWS)
         parts = [sparse.csr_matrix(count_of[codes[k : k + _BLOCK_ROWS]]) for k in starts]
         counts: CountMatrix = sparse.vstack(parts, format="csr")
@@ -258,7 +254,7 @@ def records_of(
 
     The separator is added to `separators`.
     """
-    lines, sep, header = _lines(path, dialect.encoding), dialect.sep, ""
+    lines, sep, header = text_lines(path, dialect.encoding), dialect.sep, ""
     n_skipped = sum(1 for _ in islice(lines, dialect.skiprows)) - 1
     for header in lines:
         n_skipped += 1
@@ -287,25 +283,6 @@ def records_of(
         unended = "unexpected end" in str(error)
         reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
         raise _refused(path, line, reason) from error
-
-
-def _lines(path: Path, encoding: str) -> Iterator[str]:
-    """The lines of a file, with their ends: CR, LF or both."""
-    number, own = 1, "utf-8-sig" if encoding == "utf-8" else encoding
-    with open_binary(path) as stream, reading(path):
-        text = io.TextIOWrapper(stream, own, newline="")
-        try:
-            while line := text.readline(_LONGEST_LINE):
-                if len(line) == _LONGEST_LINE:
-                    raise _refused(path, number, "the line has no end in 64 MiB")
-                number += 1
-                yield line
-        except UnicodeDecodeError as error:
-            number += error.object[: error.start].count(b"\n")
-            start = 0 if number == 1 else error.start
-            other = other_encoding(error.object[start:] + stream.read(_LONGEST_LINE))
-            told = f"the file is not valid {encoding}; try {argument('encoding', other)}"
-            raise _refused(path, number, told) from error
 
 
 def _refused(path: Path, line: int, reason: str) -> FileFormatError:
