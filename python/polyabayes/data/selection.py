@@ -233,10 +233,8 @@ class Selectable:
         ['urn', 'ball']
         """
         n_documents = np.bincount(self.counts.indices, minlength=self.counts.shape[1])
-        least, most = (
-            number_of_documents(name, value, len(self))
-            for name, value in (("min_df", min_df), ("max_df", max_df))
-        )
+        least = number_of_documents("min_df", min_df, len(self))
+        most = number_of_documents("max_df", max_df, len(self))
         least = max(least, checks.whole_number("min_documents", min_documents, least=0))
         if checks.not_negative_number("max_share", max_share) > 1:
             raise checks.wrong("max_share", max_share, "must be at most 1, a share of documents")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.checks import is_single
-from polyabayes.data.counts import Words, checked_counts, checked_words
+from polyabayes.data.counts import Words, checked_counts
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 # Rows per block of a backed file.
@@ -50,39 +50,13 @@ def _matrix(rows: list[int], columns: list[int], values: Any, shape: tuple[int, 
     return sparse.coo_matrix((data, (places[0], places[1])), shape=shape)
 
 
-def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source:
-    """Count the tokens of documents, by default over all words, sorted.
-
-    The documents are read once; words that are not in a given vocabulary are refused.
-    """
-    fixed = None if vocabulary is None else checked_words(vocabulary)
-    column_of = {} if fixed is None else {word: column for column, word in enumerate(fixed)}
-    rows, columns, number = list[int](), list[int](), -1
-    for number, document in enumerate(checked_lists(documents)):
-        for token in checked_tokens(number, document):
-            if fixed is not None and token not in column_of:
-                told = f"document {number} holds {token!r}, which is not in the vocabulary; "
-                raise InvalidArgumentError(f"{told}omit the vocabulary, or drop other words first")
-            rows.append(number)
-            columns.append(column_of.setdefault(token, len(column_of)))
-    shape = number + 1, len(column_of) or (fixed is None)
-    counts = _matrix(rows, columns, [1] * len(rows), shape)
-    if fixed is not None:
-        return Source(counts, fixed)
-    if not column_of:
-        return Source(counts, has_open_width=True)
-    words = sorted(column_of)
-    counts = counts.tocsc()[:, [column_of[word] for word in words]]
-    return Source(counts, words, words_are="gathered")
-
-
 def checked_lists(documents: Any) -> Iterable[Any]:
     """Iterate over documents of any type."""
     return _iterated(documents, "documents", "texts or lists of tokens")
 
 
-def checked_tokens(number: int, document: Any) -> list[str]:
-    """The tokens of a document."""
+def checked_tokens(number: int, document: Any, known: Collection[str] | None = None) -> list[str]:
+    """The tokens of a document; those that are not `known`, if given, are refused."""
     if isinstance(document, (str, bytes)):
         told = f"document {number} is a text, but earlier documents are lists of tokens: "
         raise InvalidTypeError(f"{told}give one kind")
@@ -92,6 +66,9 @@ def checked_tokens(number: int, document: Any) -> list[str]:
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
             told += "by number, as those of stm and gensim, go to polyabayes.Corpus(documents)"
             raise InvalidTypeError(told)
+        if known is not None and token not in known:
+            told = f"document {number} holds {token!r}, which is not in the vocabulary; "
+            raise InvalidArgumentError(f"{told}omit the vocabulary, or drop other words first")
     return tokens
 
 
@@ -171,13 +148,6 @@ def _is_of(value: Any, package: str, kind: str) -> bool:
         base.__name__ == kind and base.__module__.partition(".")[0] == package
         for base in type(value).__mro__
     )
-
-
-def tomotopy(corpus: Any) -> Source:
-    """Count the words of a corpus of tomotopy, whose uids name the documents."""
-    documents = [(list(document), document.uid) for document in corpus]
-    ids = [str(uid) for _, uid in documents] if all(uid for _, uid in documents) else None
-    return tokens(text for text, _ in documents)._replace(ids=ids)
 
 
 def anndata(data: Any, layer: str | None = None) -> Source:

@@ -308,8 +308,8 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         index = f".set_index({own[0]!r})" if own else ""
         code = f"{table.as_frame}{index}{f'[{list(marks)}]' * bool(numbers)}"
         code += f".isin({sorted(set().union(*marks.values()))})"
-        turned = f"polyabayes.Corpus({code}.T) if its rows are words"
-        return f"With marks of what is there, use polyabayes.Corpus({code}), or {turned}"
+        code += ".T" * _names_words(table, names[0])
+        return f"With marks of what is there, use polyabayes.Corpus({code})"
     if numbers and max((x for name in numbers for x in _numbers(table, name)), default=2) < 1:
         call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, "
         return f"Topics or signatures, with words in rows, are read by {call}topic_word={frame}.T)"
@@ -356,7 +356,7 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         told = table.options(text=text, ids=None if own in texts or own == text else own)
         found.append(f"with a text in each row, use {told}")
     if (len(whole) > 1 and not (found and count)) or not found:
-        found.append(f"with counts in each row, use {wide} ({turned} if its rows are words)")
+        found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
     told = "; ".join(found)
     return told[:1].upper() + told[1:]
 

@@ -36,12 +36,10 @@ def without_missing(
     """
     if missing is None or (isinstance(missing, (list, tuple)) and not missing):
         return frame
-    if checks.is_single(missing) or not isinstance(missing, Collection):
-        rule = f"must be a list of answers, as [9, 'No answer'], got {missing!r:.60}"
-        raise checks.wrong_type("missing", missing, rule)
-    odd = [mark for mark in missing if not np.isscalar(mark) and mark is not None]
+    is_list = isinstance(missing, Collection) and not checks.is_single(missing)
+    odd = [x for x in missing if not np.isscalar(x) and x is not None] if is_list else [missing]
     if odd:
-        rule = f"holds {odd[0]!r:.60}, which is neither a number nor a text"
+        rule = f"must be a list of answers, as [9, 'No answer'], got {odd[0]!r:.60}"
         raise checks.wrong_type("missing", odd[0], rule)
     marked = frame.copy(deep=False)
     found: set[Any] = set()
