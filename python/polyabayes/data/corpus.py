@@ -135,9 +135,8 @@ class Corpus(DocumentCounts):
             told += "so rows of tables cannot be matched with each: rename them, or drop "
             warn(f"{told}all but the first by corpus[~corpus.duplicated('ids')]", DataWarning)
         # Those that come with the counts stand in their order.
-        sizes, table = found.exposure, found.metadata
-        sizes = sizes if exposure is None else rows_by_name("exposure", exposure, self.ids)
-        table = table if metadata is None else rows_by_name("metadata", metadata, self.ids)
+        sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
+        table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
         remedy = "corpus.filter(words=corpus.vocabulary[corpus.vocabulary != %s])"
         warn_of_totals(self.ids, self._lengths, "document", "corpus[corpus.ids != %s]")
         warn_of_totals(self.vocabulary, lambda: self.counts.sum(axis=0).A1, "word", remedy)
