@@ -298,6 +298,9 @@ class DocumentCounts(Selectable):
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()
             told = f"the documents have {counted(len(missing), 'word')} ({some(missing)}) "
             told += f"outside the vocabulary; use {argument('unseen', 'drop')} to leave them out"
+            if not known.any():
+                told = f"no word of the documents ({some(missing)}) is in the vocabulary "
+                told += f"({some(wanted)}): give both the same names of words"
             raise InvalidArgumentError(told)
         counts = sparse.csr_matrix(
             (table.data[known], (table.row[known], columns[known])),

@@ -41,10 +41,9 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         words.pop()
     if not words:
         raise FileFormatError(f"{path} holds no words")
-    for line, word in enumerate(words, start=1):
-        if not word.strip():
-            told = "the line is blank; put one word on each line"
-            raise FileFormatError(f"{path}, line {line}: {told}")
+    if blank := [line for line, word in enumerate(words, start=1) if not word.strip()]:
+        told = "the line is blank; put one word on each line"
+        raise FileFormatError(f"{path}, line {blank[0]}: {told}")
     with content_of(path):
         return checked_words(words)
 

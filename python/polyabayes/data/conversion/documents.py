@@ -192,12 +192,7 @@ def _ids(table: Table, roles: Roles) -> list[str] | None:
     """Names of the documents of a table with a row for each."""
     if roles.ids is None:
         return table.row_names
-    names = table.values(roles.ids)
-    for row, name in enumerate(names):
-        if name is None or not str(name).strip():
-            told = f"leave such rows out, {table.call(f'.dropna(subset={[roles.ids]})')}"
-            raise InvalidArgumentError(f"{table.place(row)}: the document has no name: {told}")
-    return [str(name) for name in names]
+    return list(map(str, table.complete(roles.ids)))
 
 
 def _beside(table: Table, roles: Roles, exposure: str | None) -> tuple[Any, pd.DataFrame | None]:
@@ -207,14 +202,7 @@ def _beside(table: Table, roles: Roles, exposure: str | None) -> tuple[Any, pd.D
 
 def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     """Sums of the rows of each document and word; the words are sorted."""
-    found = []
-    for name in roles.columns:
-        values = table.values(name)
-        if None in values:
-            told = f"leave such rows out, {table.call(f'.dropna(subset={[name]})')}"
-            place = table.place(values.index(None))
-            raise InvalidArgumentError(f"{place}: no {name} is given: {told}")
-        found.append(values)
+    found = list(map(table.complete, roles.columns))
     # Documents are in the order of appearance.
     labels = list(dict.fromkeys(map(str, found[0]))), label_order(set(map(str, found[1])))
     row_of, column_of = ({label: place for place, label in enumerate(own)} for own in labels)

@@ -194,6 +194,15 @@ class Table(ABC):
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         return f"; {told}" * bool(told)
 
+    def complete(self, name: str) -> list[Any]:
+        """The values of a column, none of which is missing or blank."""
+        values = self.values(name)
+        for row, value in enumerate(values):
+            if value is None or not str(value).strip():
+                told = f"leave such rows out, {self.call(f'.dropna(subset={[name]})')}"
+                raise InvalidArgumentError(f"{self.place(row)}: no {name} is given: {told}")
+        return values
+
     @abstractmethod
     def kind(self, name: str) -> Kind:
         """Kind of a column."""
@@ -293,8 +302,9 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
     whole = [x for x in numbers if x not in others and _holds_whole_numbers(table, x)]
     frame = f"{table.as_frame}.set_index({labels})"
     is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
-    if is_file and any(number_of(name) is not None for name in names):
-        told = table.options(columns=columns_of(len(names), len(labels)))
+    are_data = any(number_of(name) is not None or _DATE.fullmatch(name) for name in names)
+    if is_file and are_data and named_rows(names) is None:
+        told = table.options(columns=columns_of(len(table.names), len(labels)))
         turned = f" (and {table.options(transpose=True)} if its rows are words)"
         turned = f", {table.options(transpose=True)}" if _names_words(table, names[0]) else turned
         return f"If its first line is no header, use {told}{turned * (len(labels) == 1)}"
@@ -318,13 +328,14 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
     units = [name for name in names if _is_headed(name, "units")]
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
     is_long = len(names) > 1 and (word in labels or not table.are_distinct([document]))
-    texts = [name for name in labels if kinds[name] in ("text", "tokens")]
+    texts = [x for x in labels if kinds[x] in ("text", "tokens") and not _is_dated(table, x)]
     if len(whole) > 1 or is_long:  # Names of two words are no texts.
         texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
     is_turned = names[0] in labels and whole and None in (word, count)
     is_turned = is_turned and _names_words(table, names[0])
     rows = [name for name in labels if table.are_distinct([name]) and ids is None]
-    own = next((name for name in rows if name not in texts), rows[0] if rows else None)
+    plain = [name for name in rows if name not in texts and not _is_dated(table, name)]
+    own = (plain or rows or [None])[0]
     own = names[0] if is_turned or (not rows and labels == names[:1]) else own
     named = {"ids": own, "metadata": [name for name in others if name != own] or None}
     wide, turned = table.options(**named), table.options(**named, transpose=True)

@@ -36,7 +36,6 @@ _WORDS = re.compile(r"(?u)\b\w\w+\b")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
 _OWN_LIST = "english"
-_ALL_WORDS: dict[str, Any] = {"stop_words": None, "ngram_range": (1, 1)}
 
 
 def _own_tokens(document: Any) -> list[str]:
@@ -93,7 +92,9 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
     stop_words = own.get("stop_words")
     try:
         if isinstance(stop_words, str) and stop_words != _OWN_LIST:
-            analyze = CountVectorizer(**{**own, **_ALL_WORDS}).build_analyzer()
+            analyze = CountVectorizer(
+                **{**own, "stop_words": None, "ngram_range": (1, 1)}
+            ).build_analyzer()
             own["stop_words"] = stop_words_of(stop_words, analyze)
         vectoriser = CountVectorizer(vocabulary=vocabulary, **own)
     except TypeError as error:

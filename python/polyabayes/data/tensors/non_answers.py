@@ -71,13 +71,11 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
     like, such as further headers, and answers by which surveys mark missing ones.
     """
     plain = {item: "".join(filter(str.isalnum, str(item).lower())) for item in items}
-    ids = [
-        item
-        for item in items
-        if plain[item] in NAMES["respondent"] or str(item).lower().endswith("_id")
-    ]
-    questions = [item for item in items if plain[item] in NAMES["question"]]
-    answers = [item for item in items if plain[item] in NAMES["answer"]]
+    plain |= {item: "id" for item in items if str(item).lower().endswith("_id")}
+    ids, questions, answers = (
+        [item for item in items if plain[item] in NAMES[kind]]
+        for kind in ("respondent", "question", "answer")
+    )
     if ids and questions and answers and frame[ids[0]].duplicated().any():
         told = f"by frame.pivot(index={ids[0]!r}, columns={questions[0]!r}, values={answers[0]!r})"
         _tell(f"the table has a row for each answer, not for each respondent: make it one {told}")

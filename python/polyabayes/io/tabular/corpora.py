@@ -41,8 +41,6 @@ def read_csv(
     Documents are in order of appearance; the words of a long table are sorted. The dialect is that
     of :class:`Dialect`, the options are those of :func:`corpus_of_table`.
     """
-    if sep is None and ".tsv" in path.suffixes:
-        sep = "\t"
     table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
     # Names of columns may be numbers, in order.
     n_names, numbers = len(table.names), [x for x in table.names if is_number(x)]
