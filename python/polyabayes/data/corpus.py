@@ -23,6 +23,7 @@ from polyabayes.data.counts import (
     checked_exposure,
     checked_labels,
     checked_words,
+    warn_if_turned,
     warn_of_totals,
 )
 from polyabayes.data.document_counts import DocumentCounts
@@ -137,6 +138,7 @@ class Corpus(DocumentCounts):
         # Those that come with the counts stand in their order.
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
+        warn_if_turned(self.vocabulary, self.ids)
         remedy = "corpus.filter(words=corpus.vocabulary[corpus.vocabulary != %s])"
         warn_of_totals(self.ids, self._lengths, "document", "corpus[corpus.ids != %s]")
         warn_of_totals(self.vocabulary, lambda: self.counts.sum(axis=0).A1, "word", remedy)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.abc import InspectLoader
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -255,7 +256,12 @@ def load_python_docs() -> Corpus:
     texts: dict[str, str] = {}
     for name, text in (*_help_topics(), *_docstrings()):
         texts.setdefault(text, name)
-    kept = {"token_pattern": r"\b[a-z]{3,}\b", "stop_words": "english", "min_df": 5, "max_df": 0.5}
+    kept: dict[str, Any] = {
+        "token_pattern": r"\b[a-z]{3,}\b",
+        "stop_words": "english",
+        "min_df": 5,
+        "max_df": 0.5,
+    }
     return Corpus.from_documents(list(texts), ids=list(texts.values()), **kept)
 
 

@@ -72,8 +72,8 @@ def _of_folder(
     """Counts of cells, names and kinds of features, and barcodes, beside a matrix."""
     matrix = matrices[0] if matrices else path / _MATRIX
     start = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
-    names = (_MATRIX, _BARCODES, *_FEATURES)
-    found = {name: _packed_or_not(matrix.parent, start + name) for name in names}
+    parts = (_MATRIX, _BARCODES, *_FEATURES)
+    found = {name: _packed_or_not(matrix.parent, start + name) for name in parts}
     features, barcodes = found[_FEATURES[0]] or found[_FEATURES[1]], found[_BARCODES]
     if features is None or barcodes is None or not matrices:
         missing = next(start + name for name, own in found.items() if own is None)

@@ -61,8 +61,9 @@ def read_corpus(
                                                   table, if an option of tables is given
         ``.mallet``                               text that MALLET imports (``name label text`` on
                                                   each line)
-        a folder                                  10x Genomics; or text, one document per ``.txt``
-                                                  file
+        a folder                                  10x Genomics, also with the name of a sample
+                                                  before the names; or text, one document per
+                                                  ``.txt`` file
         ========================================  ==============================================
 
         Any file may be gzipped, with a name that ends in ``.gz``. ``"-"`` reads LDA-C from standard

@@ -66,20 +66,8 @@ OWN = pd.DataFrame([[1.0, 0.1], [1.0, 0.5], [1.0, 0.9]], index=NAMES)
 LDA = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=TOPICS)
 PFA = pb.PoissonFactorAnalysis.from_parameters(topic_word=TOPICS, shape=1.0, probability=0.5)
 MIXED = pb.DocumentModel.mixture(TOPICS, [0.5, 0.5])
+FITTED = pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
 DMR = pb.DocumentModel.dirichlet(TOPICS, coefficients=[[0.0, 1.5], [0.0, -1.5]])
-
-
-def test_covariates_of_training_are_matched_by_name():
-    corpus = pb.Corpus(np.eye(9, 5, dtype=int) + 1, ids=[f"d{n}" for n in range(9)])
-    ages = pd.DataFrame({"age": np.arange(9.0) ** 2}, index=corpus.ids)
-    found = [
-        pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
-        .fit(corpus, covariates=rows)
-        .coefficients_
-        for rows in (ages, ages[::-1], ages.to_numpy())
-    ]
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
 
 
 @pytest.mark.filterwarnings("ignore:there are only")
@@ -87,6 +75,7 @@ def test_covariates_of_training_are_matched_by_name():
     "call",
     [
         lambda rows: pb.log_likelihood(DMR, NAMED, covariates=rows).values,
+        lambda rows: FITTED.fit(NAMED, covariates=rows[[1]]).coefficients_,
         lambda rows: pb.log_likelihood(LDA, NAMED, doc_topic_prior=rows).values,
         lambda rows: pb.log_likelihood(PFA, NAMED, shape=rows).values,
         lambda rows: pb.log_likelihood(PFA, NAMED, exposure=rows[1]).values,
@@ -135,11 +124,6 @@ def test_a_first_column_of_numeric_categories_is_not_dropped_as_names():
     assert_refused(InvalidArgumentError, "ids='urn'", pb.Corpus, frame.astype("category"))
     named = frame.astype({"urn": "category"})
     assert pb.Corpus.from_table(named, ids="urn").ids.tolist() == ["3", "1"]
-
-
-def test_ids_beyond_the_dictionary_are_refused():
-    with pytest.raises(InvalidArgumentError, match="id 9, but the largest id of the dict"):
-        pb.Corpus.from_gensim([[(0, 1)], [(9, 1)]], {0: "urn", 1: "ball"})
 
 
 WORDS = list("abcdef")
@@ -426,6 +410,20 @@ def test_only_layers_of_counts_are_offered():
         pb.Corpus.from_anndata(cells)
 
 
+def test_kinds_of_features_of_cells_are_told_apart():
+    anndata = pytest.importorskip("anndata")
+    kinds = pd.DataFrame(
+        {"feature_types": ["Antibody Capture", "Gene Expression"]}, ["CD3", "TP53"]
+    )
+    cells = anndata.AnnData(np.array([[9.0, 0.0], [8.0, 3.0]]), var=kinds)
+    with pytest.warns(
+        DataWarning, match="'Antibody Capture', 'Gene Expression', .*count"
+    ) as caught:
+        pb.Corpus(cells)
+    genes = eval(str(caught[0].message).partition("kind are ")[2], {"adata": cells})
+    assert pb.Corpus(genes).vocabulary.tolist() == ["TP53"]
+
+
 def test_gensim_models_are_known_wherever_a_model_is_taken():
     gensim = pytest.importorskip("gensim")
     texts = [["urn", "ball"], ["ball", "law"]]
@@ -485,8 +483,6 @@ def test_words_are_filtered_by_list_and_by_documents():
         ({"max_share": 0.4}, ["ball", "cat", "law"]),
     ):
         assert corpus.filter(**options).vocabulary.tolist() == words
-    bare = pb.Corpus(corpus.counts)
-    assert_refused(InvalidArgumentError, "words: the corpus has no", bare.filter, words=["urn"])
 
 
 def saved(save, array):

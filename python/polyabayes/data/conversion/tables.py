@@ -173,7 +173,7 @@ class Table(ABC):
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
         number = read_number((text or "-").removesuffix("%"), self.written)
-        told = ""
+        kept, told = f"`{name}` >= 0", ""
         if text in NAMES["missing"] or (number is not None and number != number):
             filled = {name: 0} if "axes" in self.given else 0
             told = f"where nothing was counted, {self.call(f'.fillna({filled})')}"
@@ -183,7 +183,6 @@ class Table(ABC):
             if len(numbers) > 1 and all({*row} == {None} or None not in row for row in rows):
                 told = f"without rows that count nothing, {self.call('.dropna(thresh=2)')}"
         elif number is not None and number < 0:
-            kept = f"`{name}` >= 0"
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
         elif number is not None and (number % 1 or str(text).endswith("%")):
             told = "weights and shares have no likelihood: bring the counts, or name a property"
@@ -229,11 +228,8 @@ class Table(ABC):
 
     def are_distinct(self, names: Sequence[str]) -> bool:
         """Whether no two rows have the same values in these columns."""
-        rows = list(zip(*(self.values(name) for name in names), strict=True))
-        try:
-            return len(set(rows)) == len(rows)
-        except TypeError:  # Lists cannot be levels.
-            return False
+        rows = zip(*(self.values(name) for name in names), strict=True)
+        return len(set(map(str, rows))) == self.n_rows
 
 
 def roles_of(table: Table, named: NamedColumns) -> Roles:
@@ -313,10 +309,10 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         code = f"pandas.DataFrame([*{table.as_frame}[{of_words[0]!r}]]{index}).fillna(0)"
         return f"With a count by word in each row, use polyabayes.Corpus({code})"
     marks = _marks_of_presence(table, [name for name in labels if name != ids])
-    own = [name for name in names if name == ids or (name in labels and name not in marks)]
-    if any(marks.values()) and not whole and len(own) < 2:
-        index = f".set_index({own[0]!r})" if own else ""
-        code = f"{table.as_frame}{index}{f'[{list(marks)}]' * bool(numbers)}"
+    named = [x for x in names if x == ids or (x in labels and x not in marks)]
+    if any(marks.values()) and not whole and len(named) < 2:
+        code = table.as_frame + (f".set_index({named[0]!r})" if named else "")
+        code += f"{list(marks)}".join("[]") * bool(numbers)
         code += f".isin({sorted(set().union(*marks.values()))})"
         code += ".T" * _names_words(table, names[0])
         return f"With marks of what is there, use polyabayes.Corpus({code})"
@@ -335,15 +331,16 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
     is_turned = is_turned and _names_words(table, names[0])
     rows = [name for name in labels if table.are_distinct([name]) and ids is None]
     plain = [name for name in rows if name not in texts and not _is_dated(table, name)]
-    own = (plain or rows or [None])[0]
+    own = next(iter(plain or rows), None)
     own = names[0] if is_turned or (not rows and labels == names[:1]) else own
-    named = {"ids": own, "metadata": [name for name in others if name != own] or None}
-    wide, turned = table.options(**named), table.options(**named, transpose=True)
+    given = {"ids": own, "metadata": [name for name in others if name != own] or None}
+    wide, turned = table.options(**given), table.options(**given, transpose=True)
+    by = own or ids
     left_out = [name for name in others if name not in labels]
     code = f"polyabayes.Corpus({table.as_frame}{f'.drop(columns={left_out})' * bool(left_out)}"
-    if own is None and ids is None:
+    if by is None:
         wide = f"{code}.set_index({labels}))"
-    if not is_file or table.written or not (own or ids) or not table.are_distinct([own or ids]):
+    if not is_file or table.written or by is None or not table.are_distinct([by]):
         turned = f"{code}.set_index({labels}).T)"
     if is_turned:
         return f"If its rows are words, use {turned}"
@@ -485,7 +482,7 @@ def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
     odd = [x for x, held in columns.items() if held.all() or len({*held}) == len(held)]
     if first and first[0] not in odd and table.are_distinct(first):
         counts = table.counts(words)
-        is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, counts[:, 1:].max())
+        is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max()))
         odd = first * bool(is_far) + odd
     if odd:
         ids = odd[0] if odd[:1] == first and (units or not _counts_nothing(odd[0])) else None

@@ -103,8 +103,9 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
         if not (isinstance(stem, str) and stem.isascii()):
             rule = f"must be a language of PyStemmer, as 'english', got {stem!r:.100}"
             raise checks.wrong_type("stem", stem, rule)
-        stems = {**_OF_TOKENS, "tokenizer": _stemmer(stem, own), "stop_words": None}
-        vectoriser.set_params(**stems)
+        vectoriser.set_params(
+            **{**_OF_TOKENS, "tokenizer": _stemmer(stem, own), "stop_words": None}
+        )
     return vectoriser
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support.checks import is_name
-from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names, row_place
+from polyabayes.data.conversion.frames import FrameTable, frame_of, row_place
 from polyabayes.data.conversion.tables import count_column
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -43,11 +43,6 @@ def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
     named = None if chosen is None else [str(axis) for axis in chosen]
     found = count_column(FrameTable(frame), named, None)
     return None if found is None else column_of[found]
-
-
-def frame_labels(table: Any) -> list[list[str] | None]:
-    """Labels of the rows and the columns of a table of counts; None for rows that are numbered."""
-    return [row_names(table), list(map(str, table.columns))]
 
 
 def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:

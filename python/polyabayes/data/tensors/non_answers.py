@@ -133,7 +133,7 @@ def _marks(values: Any) -> list[Any]:
     texts = [x for x in known if isinstance(x, str) and x.strip().lower() in NAMES["no answer"]]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if hasattr(values, "cat") else (int, float)
-    held = {number_of(x): x for x in known if isinstance(x, str) and x not in texts}
+    held: dict[Any, Any] = {number_of(x): x for x in known if isinstance(x, str) and x not in texts}
     held |= {x: x for x in known if isinstance(x, kinds) and not isinstance(x, bool)}
     numbers = sorted(x for x in held if x is not None)
     if {-number for number in numbers} == set(numbers):

@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.checks import whole_number
 from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table
-from polyabayes.data.conversion.frames import flat
+from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import warn_of_totals
@@ -26,8 +26,6 @@ from polyabayes.data.tensors.factors import (
     complete_column,
     counts_of_frame,
     factor,
-    frame_labels,
-    row_place,
 )
 from polyabayes.data.tensors.non_answers import warn_of_headers, without_missing
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
@@ -212,7 +210,7 @@ class CountTensor:
         if is_anndata(array):
             raise InvalidTypeError("array is an AnnData: make it a tensor by from_corpus")
         if hasattr(array, "columns"):
-            labels = frame_labels(array) if labels is None else labels
+            labels = [row_names(array), [*map(str, array.columns)]] if labels is None else labels
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
             told = f"but axes names {len(names)} ({', '.join(names)}); give a name for each"
