@@ -119,9 +119,8 @@ def is_stream(value: Any) -> bool:
 
 def is_document(value: Any) -> bool:
     """Whether an entry of a stream is a document (text, tokens or bag), not a block."""
-    if isinstance(value, str):
-        return True
-    return isinstance(value, (list, tuple)) and all(isinstance(x, (str, tuple)) for x in value)
+    are_parts = isinstance(value, (list, tuple)) and all(isinstance(x, (str, tuple)) for x in value)
+    return isinstance(value, str) or are_parts
 
 
 def is_anndata(value: Any) -> bool:
@@ -166,8 +165,8 @@ def anndata(data: Any, layer: str | None = None) -> Source:
         raise InvalidArgumentError(f"the AnnData has two variables {twice!r}: {told}")
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
-        told = f"the AnnData has features of the kinds {some(kinds)}, which all count as words: "
-        told += f"those of one kind are adata[:, adata.var['feature_types'] == {kinds[-1]!r}]"
+        told = f"features of the kinds {some(kinds)} all count as words of the AnnData: those of "
+        told += f"one kind are adata[:, adata.var['feature_types'] == {kinds[-1]!r}]"
         warn(told, DataWarning)
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)

@@ -103,9 +103,8 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
         if not (isinstance(stem, str) and stem.isascii()):
             rule = f"must be a language of PyStemmer, as 'english', got {stem!r:.100}"
             raise checks.wrong_type("stem", stem, rule)
-        vectoriser.set_params(
-            **{**_OF_TOKENS, "tokenizer": _stemmer(stem, own), "stop_words": None}
-        )
+        stems = {**_OF_TOKENS, "tokenizer": _stemmer(stem, own), "stop_words": None}
+        vectoriser.set_params(**stems)
     return vectoriser
 
 
