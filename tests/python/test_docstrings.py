@@ -96,7 +96,7 @@ def test_the_parameters_documented_are_those_of_the_signature(name):
 
 
 # Facades with more than 16 parameters; the contract gives the first two theirs.
-WIDE = {"log_likelihood": 26, "log_completion": 19}
+WIDE = {"log_likelihood": 26, "log_completion": 20}
 
 
 def test_facades_have_at_most_sixteen_parameters():

@@ -235,21 +235,31 @@ def other_encoding(content: bytes) -> str:
     return "utf-16" if content[:2] in BOMS_UTF16 else latin
 
 
+def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
+    """The lines of a text file with their ends, CR, LF or both, and without a byte order mark."""
+    check_encoding(encoding)
+    number, own = 1, "utf-8-sig" if encoding == "utf-8" else encoding
+    with open_binary(path) as stream, reading(path):
+        text = io.TextIOWrapper(stream, own, newline="")
+        try:
+            while line := text.readline(_LONGEST_LINE):
+                if len(line) == _LONGEST_LINE:
+                    raise FileFormatError(f"{path}, line {number}: it has no end in 64 MiB")
+                yield line.removeprefix("\ufeff") if number == 1 else line
+                number += 1
+        except UnicodeDecodeError as error:
+            number += error.object[: error.start].count(b"\n")
+            start = 0 if number == 1 else error.start
+            other = other_encoding(error.object[start:] + stream.read(_LONGEST_LINE))
+            raise FileFormatError(
+                f"{path}, line {number}: the file is not valid {encoding}; try "
+                f"{argument('encoding', other)}"
+            ) from error
+
+
 def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
     """All lines of a text file, without their ends and without a byte order mark."""
-    check_encoding(encoding)
-    with open_binary(path) as stream, reading(path):
-        content = stream.read()
-    try:
-        text: str = content.decode(encoding).removeprefix("\ufeff")
-    except UnicodeError as error:
-        line = content[: getattr(error, "start", 0)].count(b"\n") + 1
-        raise FileFormatError(
-            f"{path}, line {line}: the file is not valid {encoding}; try "
-            f"{argument('encoding', other_encoding(content))}"
-        ) from error
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+    return [line.rstrip("\r\n") for line in text_lines(path, encoding)]
 
 
 @contextmanager

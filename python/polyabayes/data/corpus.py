@@ -23,6 +23,7 @@ from polyabayes.data.counts import (
     checked_exposure,
     checked_labels,
     checked_words,
+    warn_if_turned,
     warn_of_totals,
 )
 from polyabayes.data.document_counts import DocumentCounts
@@ -113,10 +114,8 @@ class Corpus(DocumentCounts):
         metadata: Any = None,
     ) -> None:
         """Set checked counts, and labels that are checked here; arguments override `found`."""
-        words, names = (
-            given if given is not None else own
-            for given, own in ((vocabulary, found.vocabulary), (ids, found.ids))
-        )
+        words = found.vocabulary if vocabulary is None else vocabulary
+        names = found.ids if ids is None else ids
         self.counts, self._has_open_width = found.counts, found.has_open_width
         self._words_are = found.words_are if vocabulary is None else "given"
         self.vocabulary = None if words is None else checked_words(words)
@@ -136,13 +135,10 @@ class Corpus(DocumentCounts):
             told = f"ids: {twice!r} and perhaps others name several documents, "
             told += "so rows of tables cannot be matched with each: rename them, or drop "
             warn(f"{told}all but the first by corpus[~corpus.duplicated('ids')]", DataWarning)
-        sizes, table = (
-            rows_by_name(name, values, self.ids) if values is not None else own
-            for name, values, own in (
-                ("exposure", exposure, found.exposure),
-                ("metadata", metadata, found.metadata),
-            )
-        )
+        # Those that come with the counts stand in their order.
+        sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
+        table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
+        warn_if_turned(self.vocabulary, self.ids)
         remedy = "corpus.filter(words=corpus.vocabulary[corpus.vocabulary != %s])"
         warn_of_totals(self.ids, self._lengths, "document", "corpus[corpus.ids != %s]")
         warn_of_totals(self.vocabulary, lambda: self.counts.sum(axis=0).A1, "word", remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
@@ -29,6 +30,10 @@ T = TypeVar("T", bound=Iterable[Any])
 MAX_COUNT = 2**32 - 1
 _LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
 _NUMERIC_KINDS = "biuf"
+# Names of cells and samples, and of genes, units of taxonomy and types of mutations.
+_OF_CELLS = re.compile(r"[ACGT]{14,16}-\d+|[ACGT]{16}|TCGA-\w\w-\w{4}.*")
+_OF_GENES = re.compile(r"ENS[A-Z]*G\d{11}(\.\d+)?|(OTU|ASV)_?\d+|[ACGT]\[[ACGT]>[ACGT]\][ACGT]")
+_LABELS_LOOKED_AT = 10
 _NO_LABELS = {*NAMES["totals"], *NAMES["no word"]}
 _FRACTIONS = (
     "weights, such as tf-idf and normalised or log-transformed values, have no likelihood: bring "
@@ -94,10 +99,22 @@ def warn_of_totals(labels: Any, sums: Callable[[], Any], what: str, remedy: str)
         if plain not in _NO_LABELS:
             continue
         own, total = sums()[place], sums().sum()
-        is_sum = plain in NAMES["totals"] and own and 2 * own == total and len(labels) > 2
+        # The sum of all others, or of those before it.
+        is_sum = own and (2 * own == total or (place > 1 and own == sums()[:place].sum()))
+        is_sum = is_sum and plain in NAMES["totals"] and len(labels) > 2
         if is_sum or plain in NAMES["no word"]:
-            told = "counts as much as all others, as their sum" if is_sum else "counts no gene"
+            told = "counts as much as others together, as their sum" if is_sum else "counts no gene"
             warn(f"{what} {label!r} {told}: if so, use {remedy % repr(label)}", DataWarning)
+
+
+def warn_if_turned(words: Any, ids: Any) -> None:
+    """Warn of words that are named as cells or samples are, or documents as words are."""
+    for what, labels, pattern in (("words", words, _OF_CELLS), ("documents", ids, _OF_GENES)):
+        first = [] if words is None or ids is None else labels[:_LABELS_LOOKED_AT]
+        if len(first) > 1 and all(map(pattern.fullmatch, first)):
+            told = f"{what} have names as {first[0]!r}: if rows are words and columns documents, "
+            code = "polyabayes.Corpus(corpus.counts.T, corpus.ids, corpus.vocabulary)"
+            warn(f"{told}use {code}", DataWarning)
 
 
 # Words of each living model with a vocabulary, and their columns. They are kept outside the models,
@@ -165,12 +182,9 @@ def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     bad = np.flatnonzero(~((exposure >= _LEAST_EXPOSURE) & (exposure <= _MOST_EXPOSURE)))
     if len(bad):
         document = int(bad[0])
-        rule = (
-            f"of document {document} is {exposure[document]}: the size of a document must be "
-            f"positive and finite, between {_LEAST_EXPOSURE:g} and {_MOST_EXPOSURE:g}; correct it "
-            "or omit the document"
-        )
         limit = (_LEAST_EXPOSURE, _MOST_EXPOSURE)
+        rule = f"of document {document} is {exposure[document]}: sizes must be positive and finite"
+        rule += f", between {limit[0]:g} and {limit[1]:g}; correct it or omit the document"
         raise checks.wrong("exposure", float(exposure[document]), rule, limit)
     return exposure
 
@@ -243,10 +257,7 @@ def _refuse_bad_values(stored: Any, name: str) -> None:
         return
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         if np.isnan(values).any():
-            remedy = (
-                "write 0 where a word does not occur; documents have no missing cells, but the "
-                "tensors of AllocationModel.predict_missing have"
-            )
+            remedy = "write 0 where a word does not occur; predict_missing is for missing cells"
             _refuse(stored, np.isnan(values), f"Input {name} contains NaN", name, remedy)
         _refuse(stored, np.isinf(values), f"Input {name} contains infinity", name)
     if values.min() < 0:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.abc import InspectLoader
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -252,15 +253,16 @@ def load_python_docs() -> Corpus:
     >>> corpus.n_documents > 500, corpus.vocabulary is not None
     (True, True)
     """
-    from sklearn.feature_extraction.text import CountVectorizer
-
     texts: dict[str, str] = {}
     for name, text in (*_help_topics(), *_docstrings()):
         texts.setdefault(text, name)
-    words = r"\b[a-z]{3,}\b"
-    vectorizer = CountVectorizer(token_pattern=words, stop_words="english", min_df=5, max_df=0.5)
-    counts = vectorizer.fit_transform(texts)
-    return Corpus(counts, vectorizer.get_feature_names_out(), list(texts.values()))
+    kept: dict[str, Any] = {
+        "token_pattern": r"\b[a-z]{3,}\b",
+        "stop_words": "english",
+        "min_df": 5,
+        "max_df": 0.5,
+    }
+    return Corpus.from_documents(list(texts), ids=list(texts.values()), **kept)
 
 
 def _topics(

@@ -297,8 +297,10 @@ class DocumentCounts(Selectable):
         if unseen == "raise" and not known.all():
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()
             told = f"the documents have {counted(len(missing), 'word')} ({some(missing)}) "
-            told += f"outside the vocabulary; use {argument('unseen', 'drop')} to leave them out"
-            raise InvalidArgumentError(told)
+            remedy = f"use {argument('unseen', 'drop')} to leave them out"
+            if not known.any():
+                remedy = f"they have none of its words, as {wanted[0]!r}: give both the same names"
+            raise InvalidArgumentError(f"{told}outside the vocabulary; {remedy}")
         counts = sparse.csr_matrix(
             (table.data[known], (table.row[known], columns[known])),
             shape=(self.n_documents, len(wanted)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,34 +11,16 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import Words, distinct
-from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# Attribute of a written table that holds the categories of its columns.
-_CATEGORIES = "categories"
-
-
 def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
     """Check metadata: a DataFrame with a row for each document; the index is the ids, if any."""
     if values is None:
         return None
-    pandas = import_pandas()
-    if isinstance(values, Mapping):
-        try:
-            columns = {name: rows_by_name(name, x, ids) for name, x in values.items()}
-            # Without an index, by which pandas would match them, but with their categories.
-            arrays = {name: getattr(x, "array", x) for name, x in columns.items()}
-            lists = {name: list(x) for name, x in arrays.items() if not hasattr(x, "dtype")}
-            are_by_place = all(columns[name] is x for name, x in values.items())
-            values = pandas.DataFrame(arrays | lists)
-        except (TypeError, ValueError) as error:
-            told = f"{argument('metadata')} must hold one value for each document in every column: "
-            raise InvalidArgumentError(f"{told}{error}") from error
-        values = rows_by_name("metadata", values, ids) if are_by_place else values
     frame = frame_of(values)
     if frame is None:
         told = f"{argument('metadata')} must be a DataFrame or map names to columns, "
@@ -52,7 +34,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
     if ids is None:
         return checked
-    return checked.set_axis(pandas.Index(ids, name="id"), axis=0)
+    return checked.set_axis(import_pandas().Index(ids, name="id"), axis=0)
 
 
 def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
@@ -61,21 +43,12 @@ def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
 
 
 def metadata_bytes(metadata: pd.DataFrame) -> bytes:
-    """The table as bytes of a Parquet file, which keeps types, and categories as attributes.
-
-    Parquet itself keeps categories of text only: others would come back as numbers.
-    """
-    stream, frame = io.BytesIO(), metadata.reset_index(drop=True)
-    frame.attrs = {
-        _CATEGORIES: {
-            name: [column.cat.categories.tolist(), bool(column.cat.ordered)]
-            for name, column in frame.items()
-            if column.dtype.name == "category" and column.cat.categories.dtype.kind in "biuf"
-        }
-    }
-    import_optional("pyarrow", "writing metadata needs pyarrow", "frames")
+    """The table as bytes of an Arrow file, which keeps types, and categories with their order."""
+    feather: Any = import_optional("pyarrow.feather", "writing metadata needs pyarrow", "frames")
+    stream = io.BytesIO()
     try:
-        frame.to_parquet(stream)
+        feather.write_feather(metadata.reset_index(drop=True), stream)
+        feather.read_table(stream)  # Arrow writes categories of intervals, but cannot read them.
     except (TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
         told = f"{argument('metadata')} has a column that cannot be written ({error}): make its "
         told += "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
@@ -85,12 +58,10 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
 
 def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
     """Restore the table from the bytes of :func:`metadata_bytes`; `path` is for messages."""
-    pandas = import_pandas()
-    import_optional("pyarrow", "reading metadata needs pyarrow", "frames")
+    feather: Any = import_optional("pyarrow.feather", "reading metadata needs pyarrow", "frames")
     try:
-        frame: pd.DataFrame = pandas.read_parquet(io.BytesIO(bytes(content)))
+        table = feather.read_table(io.BytesIO(bytes(content)))
+        table.validate(full=True)
+        return table.to_pandas()  # type: ignore[no-any-return]
     except Exception as error:
         raise FileFormatError(f"{path}: its metadata cannot be read: {error}") from error
-    for name, (categories, is_ordered) in frame.attrs.pop(_CATEGORIES, {}).items():
-        frame[name] = pandas.Categorical(frame[name], categories, is_ordered)
-    return frame

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
@@ -30,7 +31,11 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     that differ from them in case, blanks, leading zeros, folders or endings of files. Rows without
     names, and rows for data without names, are returned unchanged: they are matched by place. Other
     names are refused; an index that counts from 0 is none. `by_place` is code that drops the names.
+    A mapping is of names to rows, or of columns to values.
     """
+    table = name
+    if isinstance(rows, Mapping):
+        rows, table = _of_mapping(name, rows, names)
     rows = rows if (frame := frame_of(rows)) is None else frame
     index, is_frame = checks.index_of(rows), hasattr(rows, "iloc")
     index = index if is_frame else getattr(rows, "ids", None)
@@ -63,7 +68,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         same = [column for column in found if spelt[column] == keys]
         if len(found) > 1 and not same:
             told = f"{found[0]!r} and {found[1]!r} both hold the names of all documents: say which"
-            told = f"columns {told} by {name}.set_index({found[0]!r})"
+            told = f"columns {told} by {table}.set_index({found[0]!r})"
             raise InvalidArgumentError(f"{argument(name)}: {told}")
         if found and len(set(keys)) == len(set(wanted)):
             column = [*same, *found][0]
@@ -73,7 +78,9 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
                 own, other = next(x for x in zip(labels, wanted, strict=True) if x[0] != x[1])
                 told = f"spelt otherwise, as {own!r} among them and {other!r} in the data"
                 warn(f"{argument(name)}: names are matched though {told}", DataWarning)
-            return rows if same else by_number[places]
+            matched = rows if same else by_number[places]
+            # Names are metadata, but no values.
+            return matched if column is None or name == "metadata" else matched.drop(columns=column)
     for column, labels in held.items():
         n_known = len(set(wanted).intersection(labels))
         code, other = "", by_place or (".reset_index(drop=True)" if is_frame else ".counts")
@@ -82,12 +89,34 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
                 continue
             code, other = f".set_index({column!r})", f".drop(columns={column!r})"
         missing = [label for label in wanted if label not in set(labels)]
-        told = f"{name}{code}.reindex(corpus.ids) to leave them missing, or "
+        told = f"{table}{code}.reindex(corpus.ids) to leave them missing, or "
         told = told * (is_frame and isinstance(names, np.ndarray) and n_known > 0)
-        told = f"rows are matched by name; use {told}{name}{other} if the order is right"
+        told = f"rows are matched by name; use {told}{table}{other} if the order is right"
         rule = f"has no row for {some(missing)} of the data, but has {some(labels)}: {told}"
         raise checks.wrong(name, missing[0], rule)
     return rows
+
+
+def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, str]:
+    """A series or frame of a mapping, and code of it; columns without names go by place."""
+    pandas, known = import_pandas(), set(map(str, () if names is None else names))
+    if all(map(np.isscalar, rows.values())):
+        return pandas.Series(rows), f"pandas.Series({name})"
+    if not known.isdisjoint(map(str, rows)):
+        code = f"pandas.DataFrame.from_dict({name}, orient='index')"
+        return pandas.DataFrame.from_dict(rows, orient="index"), code
+    try:
+        columns = {column: rows_by_name(column, x, names) for column, x in rows.items()}
+        # Without an index, by which pandas would match them, but with their categories.
+        arrays = {column: getattr(x, "array", x) for column, x in columns.items()}
+        lists = {column: list(x) for column, x in arrays.items() if not hasattr(x, "dtype")}
+        frame = pandas.DataFrame(arrays | lists)
+        are_by_place = all(columns[column] is x for column, x in rows.items())
+        frame = frame if are_by_place else frame.set_axis(list(names), axis=0)
+        return frame, f"pandas.DataFrame({name})"
+    except (TypeError, ValueError) as error:
+        told = f"{argument(name)} must hold one value for each document in every column: "
+        raise InvalidArgumentError(f"{told}{error}") from error
 
 
 def columns_by_name(name: str, values: Any, names: Any) -> Any:

@@ -233,10 +233,8 @@ class Selectable:
         ['urn', 'ball']
         """
         n_documents = np.bincount(self.counts.indices, minlength=self.counts.shape[1])
-        least, most = (
-            number_of_documents(name, value, len(self))
-            for name, value in (("min_df", min_df), ("max_df", max_df))
-        )
+        least = number_of_documents("min_df", min_df, len(self))
+        most = number_of_documents("max_df", max_df, len(self))
         least = max(least, checks.whole_number("min_documents", min_documents, least=0))
         if checks.not_negative_number("max_share", max_share) > 1:
             raise checks.wrong("max_share", max_share, "must be at most 1, a share of documents")
@@ -412,14 +410,9 @@ def number_of_documents(name: str, value: Any, n_documents: int) -> float:
 
 
 def _number_of_test_documents(test_size: float, n_documents: int) -> int:
-    whole = isinstance(test_size, (int, np.integer)) and not isinstance(test_size, bool)
-    if whole:
-        n_test = int(test_size)
-    elif isinstance(test_size, (float, np.floating)) and 0 < test_size < 1:
-        n_test = int(np.ceil(test_size * n_documents))
-    else:
-        told = f"{argument('test_size')} must be a number of documents (int) or a share in (0, "
-        raise InvalidArgumentError(f"{told}1) (float), got {test_size!r}")
+    is_number = isinstance(test_size, (int, np.integer)) and not isinstance(test_size, bool)
+    share = 0.0 if is_number else checks.share("test_size", test_size)
+    n_test = int(test_size) if is_number else int(np.ceil(share * n_documents))
     if not 0 < n_test < n_documents:
         raise InvalidArgumentError(
             f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the "

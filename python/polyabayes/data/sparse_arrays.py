@@ -27,7 +27,12 @@ def checked_sparse(matrix: Any, name: str) -> Any:
         parts = (_widened(matrix.data), _native(matrix.indices), _native(matrix.indptr))
         return type(matrix)(parts, shape=matrix.shape)
     if matrix.format == "lil":
-        _check_lists(matrix, name)
+        indices = [index for row in matrix.rows for index in row]
+        for row, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
+            if len(columns) != len(values):
+                told = f"row {row} has {len(columns)} indices for {len(values)} counts"
+                raise _broken(name, told)
+        _check_indices(np.array(indices or np.zeros(0, int)), len(indices), matrix.shape[1], name)
     if matrix.format == "dia":
         matrix = type(matrix)((_native(matrix.data), matrix.offsets), shape=matrix.shape)
     matrix = matrix.tocoo()
@@ -84,15 +89,6 @@ def _check_indices(indices: Any, n_stored: int, size: int, name: str) -> None:
     if n_stored and not (indices.min() >= 0 and indices.max() < size):
         position = int(np.argmax((indices < 0) | (indices >= size)))
         raise _broken(name, f"index {indices[position]} of entry {position} is not below {size}")
-
-
-def _check_lists(matrix: Any, name: str) -> None:
-    for row, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
-        if len(columns) != len(values):
-            raise _broken(name, f"row {row} has {len(columns)} indices for {len(values)} counts")
-        if columns and not (min(columns) >= 0 and max(columns) < matrix.shape[1]):
-            outside = f"row {row} has an index that is not below {matrix.shape[1]}"
-            raise _broken(name, outside)
 
 
 def _broken(name: str, reason: str) -> InvalidCountsError:

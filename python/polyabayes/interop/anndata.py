@@ -25,6 +25,7 @@ def to_anndata(
     layer: str | None = None,
     exposure: Any = None,
     unseen: str = "raise",
+    missing_words: str | None = None,
 ) -> None:
     """Write the topics of a model and the weights of all cells into an AnnData object.
 
@@ -54,6 +55,7 @@ def to_anndata(
         with exposures needs them.
     unseen : {"raise", "drop"}, default="raise"
         Whether counts of variables unknown to the model are refused or dropped.
+    {missing words}
 
     Raises
     ------
@@ -79,7 +81,7 @@ def to_anndata(
     cells = exposed(fitted, Corpus.from_anndata(adata, layer), exposure)
     if fitted.vocabulary_ is None:
         cells = Corpus(cells.counts, exposure=cells.exposure, metadata=cells.metadata)
-    measured, documents = fitted._measured(cells, unseen)
+    measured, documents = fitted._measured(cells, unseen, missing_words)
     columns, pandas = np.arange(adata.n_vars), import_pandas()
     if fitted.vocabulary_ is not None:
         columns = pandas.Index(fitted.vocabulary_).get_indexer(adata.var_names.astype(str))

@@ -33,7 +33,11 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
     """
     arrays: dict[str, NDArray[Any]] = {}
     unknown: list[str] = []
-    with open_binary(path) as stream, reading(path), _opened(path, stream) as archive:
+    with open_binary(path) as stream, reading(path):
+        if not zipfile.is_zipfile(stream):
+            told = "it is damaged, truncated or a single array"
+            raise FileFormatError(f"{path} is not a .npz archive: {told}")
+        archive = zipfile.ZipFile(stream)
         for member in archive.infolist():
             name = member.filename.removesuffix(_ENDING)
             if name not in wanted and not (prefix and name.startswith(prefix)):
@@ -55,13 +59,6 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
         told = f"{path} holds the array {unknown[0]!r:.60}, which is none of such a file: "
         raise FileFormatError(f"{told}it is damaged, or of a later version")
     return arrays
-
-
-def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
-    if not zipfile.is_zipfile(stream):
-        told = "it is damaged, truncated or a single array"
-        raise FileFormatError(f"{path} is not a .npz archive: {told}")
-    return zipfile.ZipFile(stream)
 
 
 def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ _MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "
 _WORDS = {"id": 0, "name": 1}
 
 
-def matrix_of_folder(folder: Path) -> Path | None:
-    """The matrix of a folder as Cell Ranger writes it; None in other folders."""
+def matrices_of_folder(folder: Path) -> list[Path]:
+    """Matrices as Cell Ranger writes them, also with the name of a sample before their names."""
     with reading(folder):
-        return _packed_or_not(folder, _MATRIX)
+        found = sorted(folder.glob(f"*{_MATRIX}.gz")) + sorted(folder.glob(f"*{_MATRIX}"))
+    return [*{path.name.removesuffix(".gz"): path for path in found}.values()]
 
 
 def read_10x(
@@ -32,14 +34,21 @@ def read_10x(
 ) -> Corpus:
     """Read counts of 10x Genomics: a folder of matrix.mtx, barcodes.tsv and features.tsv, or a .h5.
 
-    Files of a folder may be gzipped. Cells are documents, named by their barcodes; features are
+    Files of a folder may be gzipped, and begin with the name of a sample; of several samples, the
+    matrix of one is given. Cells are documents, named by their barcodes; features are
     words, by their "id" or their "name". Repeated names get numbers, as in ``"TBCE-1"``. Of
     features of several kinds, those of `feature_type` are kept, None keeps all.
     """
     if word not in _WORDS:
         told = f"{argument('word')} must be 'id' or 'name' of the features, "
         raise InvalidArgumentError(f"{told}got {word!r}")
-    parts = _of_folder(path, word) if path.is_dir() else _of_h5(path, word)
+    matrices = matrices_of_folder(path) if path.is_dir() else [path]
+    if len(matrices) > 1:
+        code = f"polyabayes.read_corpus({str(matrices[0])!r}, format='10x')"
+        told = f"{path} has the matrices of {len(matrices)} samples: read one by {code}"
+        raise FileFormatError(told)
+    is_file = path.is_file() and not path.name.removesuffix(".gz").endswith(_MATRIX)
+    parts = _of_h5(path, word) if is_file else _of_folder(path, matrices, word)
     counts, names, kinds, barcodes = parts
     if feature_type is not None and len(set(kinds)) > 1:
         are_kept = np.array([kind == feature_type for kind in kinds])
@@ -57,12 +66,17 @@ def read_10x(
         return Corpus._made(Source(counts, _distinct(names), barcodes, words_are="measured"))
 
 
-def _of_folder(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]:
-    """Counts of cells, names and kinds of features, and barcodes."""
-    matrix, barcodes = matrix_of_folder(path), _packed_or_not(path, _BARCODES)
-    features = next(filter(None, (_packed_or_not(path, name) for name in _FEATURES)), None)
-    if matrix is None or barcodes is None or features is None:
-        missing = _MATRIX if matrix is None else _BARCODES if barcodes is None else _FEATURES[0]
+def _of_folder(
+    path: Path, matrices: list[Path], word: str
+) -> tuple[Any, list[str], list[str], list[str]]:
+    """Counts of cells, names and kinds of features, and barcodes, beside a matrix."""
+    matrix = matrices[0] if matrices else path / _MATRIX
+    start = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
+    parts = (_MATRIX, _BARCODES, *_FEATURES)
+    found = {name: _packed_or_not(matrix.parent, start + name) for name in parts}
+    features, barcodes = found[_FEATURES[0]] or found[_FEATURES[1]], found[_BARCODES]
+    if features is None or barcodes is None or not matrices:
+        missing = next(start + name for name, own in found.items() if own is None)
         raise FileFormatError(f"{path} is not a folder of 10x Genomics: it has no {missing}")
     names, kinds = [], []
     for number, fields in records_of(features, Dialect("\t")):
@@ -115,18 +129,14 @@ def _distinct(names: list[str]) -> list[str]:
     """Make names unique by numbers, as AnnData does."""
     taken, seen, renamed = set(names), set[str](), []
     for name in names:
-        own, number = name, 0
-        while own in seen or (number and own in taken):
-            number += 1
-            own = f"{name}-{number}"
-        seen.add(own)
+        own = name
+        if name in seen:
+            own = next(x for number in count(1) if (x := f"{name}-{number}") not in taken)
+        seen.add(name)
+        taken.add(own)
         renamed.append(own)
-    n_changed = sum(own != name for own, name in zip(renamed, names, strict=True))
-    if n_changed:
-        warn(
-            f"{n_changed:,} features share their name with another and got a number, as in "
-            f"{next(own for own, name in zip(renamed, names, strict=True) if own != name)!r}; "
-            f"{argument('word', 'id')} uses their identifiers",
-            DataWarning,
-        )
+    if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
+        told = f"{len(changed):,} features share their name with another and got a number, as in "
+        told += f"{changed[0]!r}; {argument('word', 'id')} uses their identifiers"
+        warn(told, DataWarning)
     return renamed

@@ -14,16 +14,10 @@ from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.cells import read_h5ad
-from polyabayes.io.formats import READERS, WRITERS, reader_of, writer_of
+from polyabayes.io.formats import OPTIONS_OF_TABLES, READERS, WRITERS, reader_of, writer_of
 from polyabayes.io.matrices.npz import write_npz
 from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary, with_vocabulary
-
-# Parameters that go to the reader of a format as they are.
-_OF_FORMATS = {
-    *("text", "ids", "document", "word", "count", "metadata", "sep", "columns"),
-    *("transpose", "layer"),
-}
 
 
 def read_corpus(
@@ -67,8 +61,9 @@ def read_corpus(
                                                   table, if an option of tables is given
         ``.mallet``                               text that MALLET imports (``name label text`` on
                                                   each line)
-        a folder                                  10x Genomics; or text, one document per ``.txt``
-                                                  file
+        a folder                                  10x Genomics, also with the name of a sample
+                                                  before the names; or text, one document per
+                                                  ``.txt`` file
         ========================================  ==============================================
 
         Any file may be gzipped, with a name that ends in ``.gz``. ``"-"`` reads LDA-C from standard
@@ -117,7 +112,7 @@ def read_corpus(
     **options
         Texts: those of :meth:`Corpus.from_documents`, such as ``stop_words``, ``min_df``, ``stem``
         and ``on_empty``. Formats: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),
-        ``quotechar`` and ``skiprows`` (csv), ``feature_type`` (10x; default "Gene Expression"),
+        ``skiprows`` (csv), ``feature_type`` (10x; default "Gene Expression"),
         and ``layout="wide"`` (tables: all columns that have no other role count words, whatever
         their names).
 
@@ -150,7 +145,9 @@ def read_corpus(
     >>> corpus.vocabulary.tolist(), corpus.metadata["stars"].tolist()
     (['again', 'balls', 'urn'], [5, 1])
     """
-    given = {name: value for name, value in [*locals().items()] if name in _OF_FORMATS}
+    # Parameters that go to the reader of a format as they are.
+    own = {*OPTIONS_OF_TABLES, "layer"}
+    given = {name: value for name, value in [*locals().items()] if name in own}
     given["transpose"] = checks.flag("transpose", transpose) or None
     options |= {name: value for name, value in given.items() if value is not None}
     path = checked_path(path)

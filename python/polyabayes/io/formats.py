@@ -12,8 +12,8 @@ from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
-from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
-from polyabayes.io.kinds import refuse_other_doors, refuse_other_kinds
+from polyabayes.io.cells import matrices_of_folder, read_10x, read_h5ad
+from polyabayes.io.kinds import LOOKED_AT, OPEN, refuse_other_doors, refuse_other_kinds
 from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrices.ldac import read_ldac, write_ldac
 from polyabayes.io.matrices.matrix_market import (
@@ -72,7 +72,7 @@ _ENDINGS = {
     "npz": ".npz",
     "tns": ".tns",
     "svmlight": ".svmlight .libsvm",
-    "csv": ".csv .tsv .tab .all .gct",
+    "csv": ".csv .tsv .tab .all .gct .maf",
     "parquet": ".parquet",
     "jsonl": ".jsonl .ndjson",
     "h5ad": ".h5ad",
@@ -82,9 +82,9 @@ _ENDINGS = {
 }
 _FORMAT_OF_SUFFIX = {suffix: name for name, x in _ENDINGS.items() for suffix in x.split()}
 # Options that only tables have: a .txt file with one of them is no text.
-_OPTIONS_OF_TABLES = {
+OPTIONS_OF_TABLES = {
     *("text", "ids", "document", "word", "count", "metadata", "layout"),
-    *("sep", "columns", "transpose", "quotechar", "skiprows"),
+    *("sep", "columns", "transpose", "skiprows"),
 }
 
 
@@ -106,9 +106,9 @@ def reader_of(
     if name is None:
         is_corpus = "text" in readers
         refuse_other_doors(path, "Corpus.from_table" if is_corpus else "CountTensor.from_frame")
-        name = piped if path == STANDARD_INPUT else _format_of(path)
-        if name in ("text", "csv", None) and not path.is_dir():
-            if options.keys() & _OPTIONS_OF_TABLES:
+        name = piped if path == STANDARD_INPUT else format_of(path)
+        if name in LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
+            if options.keys() & OPTIONS_OF_TABLES and name in OPEN:
                 name = "csv"
             elif is_corpus:
                 refuse_other_kinds(path, name)
@@ -137,7 +137,7 @@ def writer_of(
     path: Path, writers: dict[str, Callable[[T, Path], None]]
 ) -> Callable[[T, Path], None]:
     """Writer of the format that the path names."""
-    name = _format_of(path)
+    name = format_of(path)
     if name not in writers or (name == "npz" and path.suffix == ".gz"):
         endings = [f".{known}" for known in writers]
         endings += [f"{ending}.gz" for ending in endings if ending != ".npz"]
@@ -146,10 +146,10 @@ def writer_of(
     return writers[name]
 
 
-def _format_of(path: Path) -> str | None:
+def format_of(path: Path) -> str | None:
     """The format that a name shows, if any."""
     if path.is_dir():
-        return "text" if matrix_of_folder(path) is None else "10x"
+        return "10x" if matrices_of_folder(path) else "text"
     name = path.name.removesuffix(".gz")
     if name.startswith("docword") and name.endswith(".txt"):
         return "docword"

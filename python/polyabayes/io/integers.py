@@ -33,26 +33,21 @@ def numbers_of(content: bytes) -> NDArray[np.uint64]:
     return np.fromstring(text.replace(b":", b" ").strip().decode(), np.uint64, sep=" ")
 
 
-def whole_count(text: str) -> int:
-    """A count from a text that :func:`count_mistake` has accepted."""
-    return int(Decimal(text))
-
-
 def shown(text: str) -> str:
     """A text of a file, shortened for a message."""
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
-def count_mistake(text: str) -> str | None:
-    """Why a text is not a count, or None; a decimal such as "3.0" is accepted."""
+def parsed_count(text: str) -> tuple[int, str]:
+    """The count of a text, such as "3.0", and why it is none, empty if it is one."""
     try:
         count = Decimal(text) if text.isascii() and "_" not in text else Decimal("nan")
     except InvalidOperation:
         count = Decimal("nan")
     # The count is converted only after its size is known to be small.
     if count.is_finite() and 0 <= count <= MAX_COUNT and count == int(count):
-        return None
-    return f"the count {shown(text)!r} is not a whole number from 0 to {MAX_COUNT}"
+        return int(count), ""
+    return 0, f"the count {shown(text)!r} is not a whole number from 0 to {MAX_COUNT}"
 
 
 def check_lines(

@@ -26,26 +26,36 @@ _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 _KINDS = [line.split("\t") for line in _LINES]
 _FORMATS = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
 _LDAC = "LDA-C"
+# Formats of which a file may be of another kind: those of any text, of tables and of unknown names,
+# and those whose reader knows its own lines.
+OPEN, _STRICT = ("text", "csv", None), ("ldac", "jsonl", "mallet")
+LOOKED_AT = OPEN + _STRICT
 
 
 def refuse_other_doors(path: Path, taker: str) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
+    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     for by, endings, what, remedy in _KINDS:
-        if by == "ending" and path.suffix.lower() in endings.split():
+        if by == "ending" and ending in endings.split():
+            if ending == ".json":
+                lines = _head(path)[1]
+                # A single line is no row of JSON lines.
+                what, remedy = _kind_of(lines if len(lines) > 1 else ["", *lines])
             raise InvalidArgumentError(f"{path} is {what}: {_filled(remedy, path, taker)}")
 
 
 def refuse_other_kinds(path: Path, name: str | None) -> None:
-    """Refuse a file whose first lines are neither text nor, if `name` is "csv", a table.
+    """Refuse a file whose first lines are of another kind than the format `name`.
 
     None is the name of a format that the name of the file does not show.
     """
-    block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
+    block, lines = _head(path)
     is_text = b"\0" not in block or block.startswith(BOMS_UTF16)
-    lines = [line for line in block.decode("utf-8", "replace").split("\n") if line.strip()]
     what, remedy = _kind_of(lines[:LINES_LOOKED_AT]) if is_text else _kind_of_bytes(block)
     remedy = _filled(remedy, path)
-    if lines and not remedy and name != "csv":
+    if name in _STRICT and remedy in [argument("format", own) for own in _FORMATS]:
+        return
+    if lines and not remedy and name in ("text", None):
         what, remedy = _as_table(path, lines)
     as_text = argument("format", "text")
     if remedy:
@@ -54,6 +64,12 @@ def refuse_other_kinds(path: Path, name: str | None) -> None:
     if name is None:
         told = f"if each line is a document, use {as_text}, else name another {argument('format')}"
         raise FileFormatError(f"the name of {path} does not show its format: {told}")
+
+
+def _head(path: Path) -> tuple[bytes, list[str]]:
+    """The first bytes of a file, and their lines."""
+    block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
+    return block, [line for line in block.decode("utf-8", "replace").split("\n") if line.strip()]
 
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table") -> str:
@@ -71,18 +87,14 @@ def _kind_of_bytes(block: bytes) -> tuple[str, str]:
 
 def _kind_of(lines: list[str]) -> tuple[str, str]:
     """What lines are, and what reads them; empty if nothing that is known."""
-    for by, pattern, what, remedy in _KINDS:
-        matches = [match for line in lines if (match := re.fullmatch(pattern, line))]
-        n_pairs = [match[0].count(":") for match in matches]
-        is_ldac = what == _LDAC and [int(match[1]) for match in matches] == n_pairs and any(n_pairs)
-        is_all = bool(lines) and len(matches) == len(lines) and (is_ldac or what != _LDAC)
-        is_first = by == "first" and bool(lines) and re.fullmatch(pattern, lines[0])
-        are_sizes = (
-            by == "sizes"
-            and len(lines) > int(pattern)
-            and all(map(is_number, lines[: int(pattern)]))
-        )
-        if (by == "lines" and is_all) or is_first or are_sizes:
+    text = "\n".join(lines)
+    for by, pattern, what, remedy in _KINDS if lines else ():
+        parts = {"lines": lines, "start": [text]}.get(by, [])
+        match = re.fullmatch if by == "lines" else re.match
+        matches = [found for part in parts if (found := match(pattern, part))]
+        n_pairs = [found[0].count(":") for found in matches]
+        is_ldac = what == _LDAC and [int(found[1]) for found in matches] == n_pairs and any(n_pairs)
+        if matches and len(matches) == len(parts) and (is_ldac or what != _LDAC):
             return what, remedy
     return "", ""
 
@@ -106,6 +118,5 @@ def _as_table(path: Path, lines: list[str]) -> tuple[str, str]:
         options.append(argument("sep", " "))
     if columns:
         options.append(argument("columns", columns))
-        return f"a table of {n_names} columns", f"read it by {', '.join(options)}"
-    then = next_refusal(table)
+    then = "" if columns else next_refusal(table)
     return f"a table of {n_names} columns", f"read it by {', '.join(options)}{then}"

@@ -9,18 +9,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from polyabayes._support.files import open_binary, read_lines, reading
+from polyabayes._support.files import read_lines
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.exceptions import FileFormatError
 from polyabayes.io.text import corpus_of_texts
 
-_JAVA = b"\xac\xed"
 # MALLET's own: csv import --line-regex; \s of Java is that of ASCII.
 _LINE = re.compile(r"^(\S*)[\s,]*(\S*)[\s,]*(.*)$", re.ASCII)
 _NAME, _DATA = 1, 3
-# A token, or a word with its count, as MALLET prints the first of an instance.
-_INSTANCE = re.compile(r"[^\t]*\t[^\t]*\t(?:0: .* \(\d+\)|.*\(\d+\)=\d+\.0)$")
 
 
 def read_mallet(
@@ -32,11 +28,7 @@ def read_mallet(
     files imported with ``--token-regex '\S+'``, use ``token_pattern=r"(?a:\S+)"``; with
     ``--remove-stopwords``, give its list as ``stop_words``.
     """
-    _refuse_java(path)
     lines = [line for line in read_lines(path, encoding) if line.strip()]
-    if lines and (lines[0].startswith("name: ") or _INSTANCE.match(lines[0])):
-        told = "give the text file that was imported"
-        raise FileFormatError(f"{path} holds instances as MALLET prints them: {told}")
     parts = [match for line in lines if (match := _LINE.match(line))]
     texts = [match[_DATA] for match in parts]
     if "token_pattern" not in options and "analyzer" not in options:
@@ -45,14 +37,6 @@ def read_mallet(
         options = {"token_pattern": _token_pattern([*texts, *left_out]), **options}
     names = [match[_NAME] for match in parts]
     return corpus_of_texts(path, names, texts, vocabulary, options.pop("on_empty", None), options)
-
-
-def _refuse_java(path: Path) -> None:
-    with open_binary(path) as stream, reading(path):
-        if stream.peek(2)[:2] == _JAVA:
-            told = f"{path} is an instance list of MALLET, a serialised Java object that only "
-            told += "MALLET can read: give the text file that was imported (format='mallet')"
-            raise FileFormatError(told)
 
 
 def _token_pattern(texts: Iterable[str]) -> str:

@@ -13,13 +13,12 @@ from polyabayes._support.files import STANDARD_INPUT, checked_path
 from polyabayes.data.conversion import sources
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.io.formats import format_of
 from polyabayes.io.matrices.ldac import ldac_blocks
 from polyabayes.io.tabular.parquet import parquet_blocks
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 from polyabayes.scale.shard_writing import write_blocks
 from polyabayes.scale.shards import BLOCK_DOCUMENTS, Shards
-
-_LDAC_SUFFIXES = (".ldac", ".dat", ".lda-c")
 
 
 def write_shards(
@@ -94,7 +93,7 @@ def _blocks(
     corpus: Any, layer: str | None, vocabulary: VocabularyLike | None, options: dict[str, Any]
 ) -> Iterator[Corpus]:
     path = checked_path(corpus, "corpus") if isinstance(corpus, (str, os.PathLike)) else None
-    kind = None if path is None else _format(path)
+    kind = None if path is None else _kind_of(path)
     if options and kind != "parquet":
         raise InvalidArgumentError(f"{argument(next(iter(options)))} is for a .parquet file")
     if not sources.is_anndata(corpus):
@@ -131,13 +130,11 @@ def _blocks(
         yield Corpus.from_anndata(corpus[start : start + BLOCK_DOCUMENTS], layer)
 
 
-def _format(path: Path) -> str:
+def _kind_of(path: Path) -> str:
     """Format of a file that is read in blocks, by its name."""
-    suffix = Path(path.name.removesuffix(".gz")).suffix
-    if suffix in _LDAC_SUFFIXES or path == STANDARD_INPUT:
-        return "ldac"
-    if path.suffix == ".parquet":
-        return "parquet"
-    told = f"{path} cannot be read in blocks, only {', '.join(_LDAC_SUFFIXES)} and .parquet; "
-    told += "give a stream of blocks, or read_corpus(path) if the corpus fits into memory"
-    raise InvalidArgumentError(told)
+    kind = "ldac" if path == STANDARD_INPUT else format_of(path)
+    if kind not in ("ldac", "parquet"):
+        told = f"{path} cannot be read in blocks, only .ldac, .dat, .lda-c and .parquet; "
+        told += "give a stream of blocks, or read_corpus(path) if the corpus fits into memory"
+        raise InvalidArgumentError(told)
+    return kind

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import content_of, read_lines, reading
-from polyabayes.data.conversion.documents import counted_texts, without_empty
+from polyabayes.data.conversion.documents import source_of_lists
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
@@ -54,9 +54,9 @@ def corpus_of_texts(
     check_text_options(options)
 
     with content_of(path):
-        found = counted_texts(texts, vocabulary, options, are_tokens=False)._replace(ids=ids)
         places = ids or [f"line {number}" for number in range(1, len(texts) + 1)]
-        return Corpus._made(without_empty(found, on_empty, places.__getitem__))
+        place = places.__getitem__
+        return Corpus._made(source_of_lists(texts, vocabulary, ids, options, on_empty, place))
 
 
 def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from polyabayes._support.files import beside, content_of, read_lines, sibling
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words, checked_words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.io.integers import is_number
 
 _TABBED = ".tsv"
 
@@ -32,18 +34,40 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         return checked_words(vocabulary)
     path = Path(vocabulary)
     words = read_lines(path, encoding)
+    _refuse_numbers(path, words)
     if Path(path.name.removesuffix(".gz")).suffix.lower() == _TABBED:
         words = [line.partition("\t")[0] for line in words]
     while words and not words[-1].strip():
         words.pop()
     if not words:
         raise FileFormatError(f"{path} holds no words")
-    for line, word in enumerate(words, start=1):
-        if not word.strip():
-            told = "the line is blank; put one word on each line"
-            raise FileFormatError(f"{path}, line {line}: {told}")
+    if blank := [line for line, word in enumerate(words, start=1) if not word.strip()]:
+        told = "the line is blank; put one word on each line"
+        raise FileFormatError(f"{path}, line {blank[0]}: {told}")
     with content_of(path):
         return checked_words(words)
+
+
+def _refuse_numbers(path: Path, lines: list[str]) -> None:
+    """Refuse words with their numbers or counts beside them; the call reads the words in order."""
+    for sep in "\t,; ":
+        rows = list(filter(None, csv.reader(lines, delimiter=sep)))
+        if len(rows) < 2 or len(rows[1]) < 2 or {*map(len, rows[1:])} != {len(rows[1])}:
+            continue
+        columns = list(zip(*rows[1:], strict=True))
+        numbers = [k for k, column in enumerate(columns) if all(map(is_number, column))]
+        words = [k for k in range(len(columns)) if k not in numbers]
+        if not numbers or not words:
+            continue
+        is_header = len(rows[0]) < len(columns) or not is_number(rows[0][numbers[0]])
+        code = f"pathlib.Path({str(path)!r}).read_text().splitlines()"
+        code = f"csv.reader({code}, delimiter={sep!r})"
+        code = f"[*{code}][1:]" if is_header else code
+        ids = [int(row[numbers[0]]) for row in rows[is_header:]]
+        if ids != sorted(ids) and sorted(ids) in ([*range(len(ids))], [*range(1, len(ids) + 1)]):
+            code = f"sorted({code}, key=lambda row: int(row[{numbers[0]}]))"
+        told = f"its lines hold numbers beside words; give the words, [row[{words[0]}] for row in"
+        raise FileFormatError(f"{path}: {told} {code}]")
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
@@ -77,10 +101,5 @@ def words_beside(words: Words | None, path: Path) -> Generator[None]:
         if not word.strip() or "\n" in word or word.endswith("\r"):
             told = "which a file with one word per line cannot hold; write .npz instead"
             raise InvalidArgumentError(f"word {position} of the vocabulary is {word!r}, {told}")
-    with beside(vocabulary_path(path), "".join(f"{word}\n" for word in words).encode()):
+    with beside(sibling(path, ".vocab"), "".join(f"{word}\n" for word in words).encode()):
         yield
-
-
-def vocabulary_path(path: Path) -> Path:
-    """Path of the vocabulary of a file of counts: its name with the ending ``.vocab``."""
-    return sibling(path, ".vocab")

@@ -20,7 +20,7 @@ from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.blocks import ScoringPlan, distinct, score_corpora
-from polyabayes.likelihood.foreign import as_scorable, exposed
+from polyabayes.likelihood.foreign import as_scorable, exposed, of_measured_words, read_documents
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.reliability import warn_of_caveats
@@ -126,6 +126,7 @@ def log_completion(
     shape: Any = None,
     covariates: Any = None,
     unseen: str = "raise",
+    missing_words: str | None = None,
     budget: float | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
@@ -154,6 +155,7 @@ def log_completion(
     doc_topic_prior, shape, covariates : array, optional
         As in :func:`log_likelihood`: priors of the documents, or covariates that determine them.
     {unseen}
+    {missing words}
     {seed}
     n_jobs : int, optional
         Threads; None means all cores, or one for each task of an `executor`.
@@ -202,9 +204,7 @@ def log_completion(
             f"held_out must be documents, got {held_out!r:.100}: split_tokens makes observed and "
             "held_out of a share"
         )
-    first, n_unseen_first = model._aligned(observed, "observed", unseen)
-    second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
-    second = _of_the_same_documents(first, second)
+    model, first, second, n_unseen = _aligned(model, observed, held_out, missing_words, unseen)
     first = exposed(model, first, exposure)
     priors = GivenPriors(doc_topic_prior, shape, covariates).rows(model, first)
     first = first._with_priors(priors)
@@ -216,7 +216,7 @@ def log_completion(
         scores,
         settings,
         n_tokens=second.counts.sum(axis=1),
-        n_unseen_tokens=n_unseen_first + n_unseen_second,
+        n_unseen_tokens=n_unseen,
         ids=second.ids,
         groups=distinct(first._core_documents(), second._core_documents()),
         is_ratio=True,
@@ -278,7 +278,14 @@ def completion_perplexity(
 
 
 @shared_docs
-def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: Any = None) -> float:
+def plug_in_perplexity(
+    model: Any,
+    observed: Any,
+    held_out: Any,
+    *,
+    exposure: Any = None,
+    missing_words: str | None = None,
+) -> float:
     """Perplexity of held-out entries under point estimates of the topic weights.
 
     ``exp(-Σ x ln λ / Σ x)`` over the held-out counts x, with word probabilities
@@ -293,6 +300,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
         A model that is fitted or made by ``from_parameters``.
     {observed, held_out}
     {exposure}
+    {missing words}
 
     Returns
     -------
@@ -313,9 +321,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
     model = as_scorable("model", model)
     if not (hasattr(model, "transform") and hasattr(model, "components_")):
         raise InvalidTypeError(f"model has no transform: {model!r}")
-    first, _ = model._aligned(observed, "observed", "raise")
-    second, _ = model._aligned(held_out, "held_out", "raise")
-    second = _of_the_same_documents(first, second)
+    model, first, second, _ = _aligned(model, observed, held_out, missing_words, "raise")
     documents = Corpus(first.counts, exposure=first.exposure, metadata=first.metadata)
     theta = np.array(model.transform(exposed(model, documents, exposure)))
     theta /= theta @ model.components_.sum(axis=1, keepdims=True)
@@ -323,6 +329,24 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
     rates = np.einsum("ik,ki->i", theta[cells.row], model.components_[:, cells.col])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return float(np.exp(-np.sum(cells.data * np.log(rates)) / cells.data.sum()))
+
+
+def _aligned(
+    model: Any, observed: Any, held_out: Any, missing_words: str | None, unseen: str
+) -> tuple[Any, Corpus, Corpus, int]:
+    """The model and both parts over the words that it and they have, and the tokens dropped."""
+    observed, held_out = (
+        read_documents([model], part, name)
+        for name, part in (("observed", observed), ("held_out", held_out))
+    )
+    if not (observed.vocabulary is None or held_out.vocabulary is None):
+        # The words of the documents are those of both parts.
+        words = list(dict.fromkeys([*observed.vocabulary, *held_out.vocabulary]))
+        observed, held_out = (part.aligned_to(words)[0] for part in (observed, held_out))
+    model, _ = of_measured_words(model, observed, "observed", missing_words, unseen)
+    first, n_first = model._aligned(observed, "observed", unseen)
+    second, n_second = model._aligned(held_out, "held_out", unseen)
+    return model, first, _of_the_same_documents(first, second), n_first + n_second
 
 
 def _of_the_same_documents(observed: Corpus, held_out: Corpus) -> Corpus:

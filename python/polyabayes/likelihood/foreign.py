@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
@@ -170,7 +171,7 @@ def of_measured_words(
     told = (
         f"{len(lost):,} of the {len(words):,} words of the model, with "
         f"{shares[:, ~is_measured].sum(axis=1).mean():.1%} of the mean mass of its topics, are not "
-        f"among the words of {argument(name)} ({', '.join(map(repr, lost[:3]))}, ...)"
+        f"among the words of {argument(name)} ({some(lost.tolist())})"
     )
     remedy = f"say which by {argument('missing_words')}: " + ", ".join(map(repr, MISSING_WORDS))
     policy = missing_words or ("not measured" if kept == "measured" else "zero")

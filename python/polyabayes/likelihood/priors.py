@@ -83,12 +83,12 @@ def covariates_by_model(
     """Covariates by the names of the models that use them."""
     if covariates is None:
         return {}
-    if isinstance(covariates, Mapping):
+    if isinstance(covariates, Mapping) and not set(models).isdisjoint(covariates):
         strangers = [name for name in covariates if name not in models]
         if strangers:
             rule = (
                 f"has the name {strangers[0]!r:.100}, which is not one of the models "
-                f"({', '.join(map(str, models)):.200}); columns of covariates go into a data frame"
+                f"({', '.join(map(str, models)):.200})"
             )
             raise checks.wrong("covariates", strangers[0], rule)
         return {str(name): rows for name, rows in covariates.items()}

@@ -15,7 +15,7 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
-from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, of_measured_words
 from polyabayes.models.fitting import EvaluationSchedule, Schedule, run
 
 _WARM_UP = 30
@@ -62,6 +62,7 @@ def learn_topic_concentration(
     documents: Any,
     *,
     per_topic: bool = False,
+    missing_words: str | None = None,
     max_iter: int = 300,
     random_state: RandomState = None,
     n_jobs: int | None = None,
@@ -84,6 +85,7 @@ def learn_topic_concentration(
     {documents}
     per_topic : bool, default=False
         Learn one concentration per topic instead of one for all.
+    {missing words}
     max_iter : int, default=300
         Gibbs sweeps, of which the first third is left out.
     {seed}
@@ -123,6 +125,9 @@ def learn_topic_concentration(
     # The first sweeps take no topic for bursty: tokens leave topics that cannot hold their word.
     max_iter = checks.whole_number("max_iter", max_iter, 12, _MOST_SWEEPS)
     level, per_topic = checks.share("level", level), checks.flag("per_topic", per_topic)
+    scorable, documents = of_measured_words(
+        scorable, documents, "documents", missing_words, "raise"
+    )
     prior, topics, factors = _parts(scorable)
     corpus = exposed(scorable, scorable._aligned(documents, "documents", "raise")[0], None)
     _check_documents(corpus, topics)

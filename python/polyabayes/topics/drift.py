@@ -17,7 +17,7 @@ from polyabayes._support.results import Result, ResultTable
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.likelihood.foreign import exposed, read_documents
+from polyabayes.likelihood.foreign import exposed, of_measured_words, read_documents
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted_topics import TopicModel, fitted_model, named_by, names
 
@@ -56,7 +56,8 @@ class Drift(Result):
         ``nats``, and its ``share`` and ``reference_share`` of the tokens. The nats of all words add
         up to the loss per token at the posterior mean weights.
     unseen, unseen_reference : float
-        Share of the tokens whose words the model does not know; they are left out of the rest.
+        Share of the tokens whose words the model does not know, or the other documents did not
+        measure; they are left out of the rest.
     ids : ndarray of str objects or None
         Names of the new documents.
 
@@ -106,6 +107,7 @@ def drift(
     new: Any,
     *,
     layer: str | None = None,
+    missing_words: str | None = None,
     n_permutations: int = 9_999,
     n_simulated: int = 200,
     random_state: RandomState = None,
@@ -126,6 +128,7 @@ def drift(
         Documents that the model was *not* trained on, from the time of training, and new ones.
         Unknown words are dropped and counted; so are documents without known words.
     {layer}
+    {missing words}
     n_permutations : int, default=9999
         Random permutations; the smallest p-value is 1 / (n_permutations + 1).
     n_simulated : int, default=200
@@ -161,11 +164,13 @@ def drift(
     n_simulated = checks.whole_number("n_simulated", n_simulated, 50)
     generator = random_generator(random_state)
     seed = int(generator.integers(2**63))
-    parts, unseen = [], []
+    given, parts, unseen = {}, [], []
     for name, documents in (("reference", reference), ("new", new)):
-        given = read_documents([fitted], of_layer(documents, layer), name)
-        corpus, n_unseen = fitted._aligned(given, name, "drop")
-        fitted = named_by(fitted, corpus)
+        given[name] = read_documents([fitted], of_layer(documents, layer), name)
+        fitted = named_by(fitted, fitted._aligned(given[name], name, "drop")[0])
+        fitted = of_measured_words(fitted, given[name], name, missing_words, "drop")[0]
+    for name, documents in given.items():
+        corpus, n_unseen = fitted._aligned(documents, name, "drop")
         corpus = exposed(fitted, corpus, None)
         has_words = corpus._lengths() > 0
         if has_words.sum() < _FEWEST:

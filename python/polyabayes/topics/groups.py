@@ -94,7 +94,13 @@ class TopicsByGroup(Result):
 
 
 def by_group(
-    model: Any, documents: Any, by: Any, *, weights: Any = None, layer: str | None = None
+    model: Any,
+    documents: Any,
+    by: Any,
+    *,
+    weights: Any = None,
+    layer: str | None = None,
+    missing_words: str | None = None,
 ) -> TopicsByGroup:
     """Mean topic weights of groups of documents: of authors, of years.
 
@@ -116,6 +122,7 @@ def by_group(
         Sampling weights of the documents, or the column of the ``metadata`` with them. Means are
         then weighted, with errors by linearisation: w_d n / Σ w multiplies what a document adds.
     {layer}
+    {missing words}
 
     Returns
     -------
@@ -142,7 +149,7 @@ def by_group(
     ([1999, 2024], [[True, False], [False, True]])
     """
     fitted = fitted_model(model)
-    fitted, corpus = fitted._measured(of_layer(documents, layer), "drop")
+    fitted, corpus = fitted._measured(of_layer(documents, layer), "drop", missing_words)
     groups, rows = corpus._levels_of("by", by)
     counted = sampling_weights(corpus, weights)
     found, n = fitted.topic_weights(corpus), np.bincount(rows)

@@ -56,6 +56,7 @@ def report(
     n_words: int = 15,
     n_documents: int = 5,
     layer: str | None = None,
+    missing_words: str | None = None,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -88,6 +89,7 @@ def report(
     n_documents : int, default=5
         Documents of a topic on the page.
     {layer}
+    {missing words}
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Seed of the scores.
     {n_jobs}
@@ -124,7 +126,7 @@ def report(
     names_of_topics = _one_each("labels", labels, len(fitted.components_), "topics")
     checks.whole_number("n_words", n_words)
     documents = of_layer(documents, layer)
-    fitted, documents = of_measured_words(fitted, documents, "documents", None, "drop")
+    fitted, documents = of_measured_words(fitted, documents, "documents", missing_words, "drop")
     corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")

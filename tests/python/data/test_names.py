@@ -103,6 +103,16 @@ def test_mappings_are_matched_by_name_as_frames_are():
         assert found.metadata["y"].tolist() == ["one", "two"]
     named = {"id": ["d2", "d1"], "y": pd.Series(["two", "one"], ["d2", "d1"])}
     assert corpus.with_metadata(named).metadata["y"].tolist() == ["one", "two"]
+    ages = {"d2": [9.0], "d1": [1.0]}
+    model = pb.DocumentModel.dirichlet([[1.0], [1.0]], coefficients=[[0.5], [-0.5]])
+    expected = model.transform(corpus, covariates=[[1.0], [9.0]])
+    by_column = {"doc_id": ["d2", "d1"], "age": [9.0, 1.0]}
+    for rows in (ages, by_column, pd.DataFrame(by_column), {"age": [1.0, 9.0]}):
+        np.testing.assert_array_equal(model.transform(corpus, covariates=rows), expected)
+    other = {"d1": [1.0], "d3": [9.0]}
+    call = call_of(InvalidArgumentError, model.transform, corpus, covariates=other)
+    found = eval(call, {"covariates": other, "corpus": corpus, "pandas": pd})
+    assert found[0].isna().tolist() == [False, True]
 
 
 def test_levels_of_rows_are_columns_of_factors(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import polyabayes as pb
 from helpers.refusals import assert_refused
 from polyabayes.data.tensors.non_answers import warn_of_non_answers
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
 
 CYCLE = np.arange(40)
 
@@ -29,6 +29,8 @@ MARKS = {
     "codes after a gap": (each(1, 2, 7, 8, 9), [7, 8, 9]),
     "codes of two figures": (each(1, 2, 3, 66, 77, 88, 99), [66, 77, 88, 99]),
     "floats of missing values": ([1.0, 2.0, np.nan, 9.0] * 10, [9.0]),
+    "codes as texts": (each("1", "2", "-9", "-8"), ["-9", "-8"]),
+    "a code beside texts": (each("yes", "no", "-9"), ["-9"]),
     "a text": (each("yes", "no", "No answer"), ["No answer"]),
     "texts": (each("a", "Don't know", "b", "Inapplicable"), ["Don't know", "Inapplicable"]),
     "a category": (pd.Categorical(each("a", "Refused", "b")), ["Refused"]),
@@ -71,6 +73,10 @@ def test_other_things_than_answers_are_named_with_the_call():
     (told,) = told_of(survey)
     assert "frame.drop(index=[0, 1])" in told
     assert told_of(survey.drop(index=[0, 1])) == []
+    few = survey.head(5)
+    with pytest.warns(DataWarning, match=r"frame.drop\(index=\[0, 1\]\)"):
+        pb.CountTensor.from_frame(few)
+    assert pb.CountTensor.from_frame(few.drop(index=[0, 1])).shape == (2, 3)
 
 
 def test_missing_takes_a_list_of_answers_that_are_given():

@@ -75,7 +75,7 @@ TABLES = [
     ("urn,ball\n1,2\nnan,2\n", "line 3: column 'urn': the count 'nan' is not"),
     ("urn,ball\n1,4294967296\n", "line 2: column 'ball': the count '4294967296'"),
     ("id,urn\na,many\nb,1\n", "line 2: column 'urn': the count 'many' is not"),
-    ("id,urn\na,1\n,2\n", "line 3: the document has no name"),
+    ("id,urn\na,1\n,2\n", "line 3: no id is given"),
     ("urn,ball,urn\n1,2,3\n", "line 1: two columns are called 'urn'"),
     ('a,b\n"1"2,3\n', "line 2: a quote in a field"),
     ('a,b\n1,2\n"x\ny,2\n', "line 3: a quoted field does not end"),

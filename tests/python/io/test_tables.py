@@ -138,10 +138,10 @@ def test_named_columns_of_counts(write):
 
 @pytest.mark.parametrize("read", ["frame", "file"])
 def test_a_first_column_of_large_different_numbers_is_a_warning(write, read):
-    for header, says in (("nut", "far larger"), ("customer", "header is that of names")):
+    for header in ("nut", "customer"):
         text = f"{header},apple,pear\n1001,2,0\n1002,0,3\n"
         frame = pd.read_csv(io.StringIO(text))
-        with pytest.warns(DataWarning, match=f"{says}.* ids='{header}'") as caught:
+        with pytest.warns(DataWarning, match=f"like names.* ids='{header}'") as caught:
             corpus = pb.Corpus(frame) if read == "frame" else pb.read_corpus(write("x.csv", text))
         assert corpus.n_tokens == 2008
     assert caught[0].filename == __file__
@@ -174,34 +174,6 @@ def test_a_shape_that_fits_transposed_says_so(write):
         pb.read_corpus(write("x.mtx", banner), vocabulary=["a", "b", "c"])
     path = write("x.mm", banner)
     assert pb.read_corpus(path, vocabulary=["a", "b", "c"], transpose=True).shape == (2, 3)
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize("features", ["features.tsv", "genes.tsv"])
-def test_folders_of_10x(tmp_path, suffix, features):
-    import gzip
-
-    pack = gzip.compress if suffix else bytes
-    rows = "G1\tTBCE\tGene\nG2\tACT\tGene\nG3\tTBCE\tGene\n"
-    matrix = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 1 4\n3 2 5\n2 2 1\n"
-    for name, text in (
-        ("matrix.mtx", matrix),
-        (features, rows),
-        ("barcodes.tsv", "AAC-1\nAAG-1\n"),
-    ):
-        (tmp_path / f"{name}{suffix}").write_bytes(pack(text.encode()))
-    corpus = pb.read_corpus(tmp_path)
-    assert corpus.counts.toarray().tolist() == [[4, 0, 0], [0, 1, 5]]
-    assert corpus.ids.tolist() == ["AAC-1", "AAG-1"]
-    assert corpus.vocabulary.tolist() == ["G1", "G2", "G3"]
-    with pytest.warns(DataWarning, match=r"1 features share their name.*'TBCE-1'"):
-        named = pb.read_corpus(tmp_path, word="name")
-    assert named.vocabulary.tolist() == ["TBCE", "ACT", "TBCE-1"]
-    path = tmp_path / f"matrix.mtx{suffix}"
-    words = tmp_path / f"{features}{suffix}"
-    assert pb.read_corpus(path, vocabulary=words, transpose=True).vocabulary[1] == "G2"
-    (tmp_path / f"barcodes.tsv{suffix}").unlink()
-    assert_refused(FileFormatError, r"it has no barcodes\.tsv", pb.read_corpus, tmp_path)
 
 
 def test_files_of_anndata(tmp_path):
@@ -303,9 +275,6 @@ def test_empty_and_missing_texts(write):
     for on_empty in (None, "raise"):
         with pytest.raises(FileFormatError, match=r"column 'text' at line 3, line 5: .*drop"):
             pb.read_corpus(path, on_empty=on_empty)
-    assert pb.read_corpus(path, on_empty="keep").counts.sum(axis=1).ravel().tolist() == [
-        [2, 0, 1, 0]
-    ]
     with pytest.warns(DataWarning, match=r"3 documents .* at line 3, line 4, line 5"):
         corpus = pb.read_corpus(path, on_empty="drop", stop_words=["the"])
     assert corpus.ids.tolist() == ["a"]

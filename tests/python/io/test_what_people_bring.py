@@ -8,8 +8,10 @@ import ast
 import csv
 import gzip
 import io
+import json
 import pathlib
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -47,11 +49,6 @@ def test_shards_of_wide_tables_and_of_texts_say_what_they_read():
     assert pb.write_shards(frame, "frame").n_tokens == 5
     frame.to_parquet("wide.parquet")
     assert pb.write_shards("wide.parquet", "read").n_tokens == 5
-    long = pd.DataFrame({"u": [7, 7, 9], "i": [30, 31, 30], "c": [2, 5, 4]})
-    with pytest.warns(DataWarning, match="look like a document, a word and a count"):
-        pb.write_shards(long, "long")
-    named = pb.Corpus.from_table(long, document="u", word="i", count="c")
-    assert pb.write_shards(named, "named").n_tokens == 11
 
 
 def test_documents_without_words_make_no_folds_of_their_own():
@@ -69,20 +66,8 @@ OWN = pd.DataFrame([[1.0, 0.1], [1.0, 0.5], [1.0, 0.9]], index=NAMES)
 LDA = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=TOPICS)
 PFA = pb.PoissonFactorAnalysis.from_parameters(topic_word=TOPICS, shape=1.0, probability=0.5)
 MIXED = pb.DocumentModel.mixture(TOPICS, [0.5, 0.5])
+FITTED = pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
 DMR = pb.DocumentModel.dirichlet(TOPICS, coefficients=[[0.0, 1.5], [0.0, -1.5]])
-
-
-def test_covariates_of_training_are_matched_by_name():
-    corpus = pb.Corpus(np.eye(9, 5, dtype=int) + 1, ids=[f"d{n}" for n in range(9)])
-    ages = pd.DataFrame({"age": np.arange(9.0) ** 2}, index=corpus.ids)
-    found = [
-        pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
-        .fit(corpus, covariates=rows)
-        .coefficients_
-        for rows in (ages, ages[::-1], ages.to_numpy())
-    ]
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
 
 
 @pytest.mark.filterwarnings("ignore:there are only")
@@ -90,6 +75,7 @@ def test_covariates_of_training_are_matched_by_name():
     "call",
     [
         lambda rows: pb.log_likelihood(DMR, NAMED, covariates=rows).values,
+        lambda rows: FITTED.fit(NAMED, covariates=rows[[1]]).coefficients_,
         lambda rows: pb.log_likelihood(LDA, NAMED, doc_topic_prior=rows).values,
         lambda rows: pb.log_likelihood(PFA, NAMED, shape=rows).values,
         lambda rows: pb.log_likelihood(PFA, NAMED, exposure=rows[1]).values,
@@ -138,11 +124,6 @@ def test_a_first_column_of_numeric_categories_is_not_dropped_as_names():
     assert_refused(InvalidArgumentError, "ids='urn'", pb.Corpus, frame.astype("category"))
     named = frame.astype({"urn": "category"})
     assert pb.Corpus.from_table(named, ids="urn").ids.tolist() == ["3", "1"]
-
-
-def test_ids_beyond_the_dictionary_are_refused():
-    with pytest.raises(InvalidArgumentError, match="id 9, but the largest id of the dict"):
-        pb.Corpus.from_gensim([[(0, 1)], [(9, 1)]], {0: "urn", 1: "ball"})
 
 
 WORDS = list("abcdef")
@@ -235,21 +216,48 @@ def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured(here):
     np.testing.assert_array_equal(cells.obsm["X_polyabayes"], weights)
     with pytest.warns(DataWarning, match=f"{told}.* count as zero"):
         zeros = pb.log_likelihood(model, panel).values
-    full = panel.assign(e=0, f=0)
-    np.testing.assert_allclose(zeros, pb.log_likelihood(model, full).values, rtol=1e-12)
     for documents in (panel, cells, pb.Corpus(panel)):
         for policy, value in (("zero", zeros), ("not measured", exact)):
             found = pb.log_likelihood(model, documents, missing_words=policy).values
             np.testing.assert_allclose(found, value, rtol=1e-12)
-        assert_refused(
-            InvalidArgumentError, told, pb.log_likelihood, model, documents, missing_words="raise"
-        )
     both = {"one": model, "two": pfa_of(SIGNATURES, 1.0)}
     with pytest.warns(DataWarning, match=told):
         compared = pb.compare(both, cells, event="counts", given_length=False)
     assert compared.results["one"].total == pytest.approx(exact[0], rel=1e-9)
     # Words of texts are those that occur.
     assert np.isfinite(pb.log_likelihood(model, [["a", "b"]]).values).all()
+
+
+FEW = {"n_simulated": 50, "n_permutations": 9, "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, X, **words: pb.log_likelihood(model, X, **words).values,
+        lambda model, X, **words: pb.log_completion(model, X, X, **words).values,
+        lambda model, X, **words: pb.completion_perplexity(model, X, random_state=0, **words).value,
+        lambda model, X, **words: pb.plug_in_perplexity(model, X, X, **words),
+        lambda model, X, **words: pb.drift(model, X, X, **FEW, **words).z,
+        lambda model, X, **words: model.score_samples(X, **words),
+        lambda model, X, **words: model.score(X, **words),
+        lambda model, X, **words: model.perplexity(X, **words),
+        lambda model, X, **words: pb.topics.by_group(model, X, list("ab"), **words).means,
+    ],
+)
+def test_every_score_asks_for_words_that_the_documents_lack(call):
+    model, data = lda_of(SIGNATURES), pd.concat([COUNTS, COUNTS])[WORDS[:4]].set_axis(["d", "e"])
+    corpus = pb.Corpus(data)
+    told = r"2 of the 6 words of the model, with 35.0% of the mean mass .*'e', 'f'"
+    with pytest.warns(DataWarning, match=f"{told}.* count as zero"):
+        zeros = call(model, corpus)
+    np.testing.assert_array_equal(call(model, corpus, missing_words="zero"), zeros)
+    np.testing.assert_allclose(call(model, data.assign(e=0, f=0)), zeros, rtol=1e-12)
+    part = SIGNATURES[WORDS[:4]].div(SIGNATURES[WORDS[:4]].sum(axis=1), axis=0)
+    measured = call(model, corpus, missing_words="not measured")
+    np.testing.assert_allclose(measured, call(lda_of(part), corpus), rtol=1e-9)
+    assert not np.array_equal(measured, zeros)
+    assert_refused(InvalidArgumentError, told, call, model, corpus, missing_words="raise")
 
 
 def test_groups_are_matched_by_name_and_keep_the_order_of_categories():
@@ -264,7 +272,7 @@ def test_groups_are_matched_by_name_and_keep_the_order_of_categories():
     assert pb.topics.by_group(LDA, described, "month").groups.tolist() == ["Jan", "Feb"]
 
 
-FEATURES = "G1\tTBCE\tGene Expression\nG2\tACT\tGene Expression\nA1\tCD3\tAntibody Capture\n"
+FEATURES = "G1\tTBCE\tGene Expression\nG2\tACT\tGene Expression\nA1\tTBCE\tAntibody Capture\n"
 CELLS = np.array([[4, 0, 90], [0, 1, 80]])
 
 
@@ -283,13 +291,15 @@ def written_by_cell_ranger(folder, kind):
             ):
                 file[f"matrix/features/{name}"] = np.array(held, dtype="S20")
         return folder / "x.h5"
-    mmwrite(folder / "matrix.mtx", sparse.coo_matrix(CELLS.T))
-    (folder / "features.tsv").write_text(FEATURES)
-    (folder / "barcodes.tsv").write_text("AAC-1\nAAG-1\n")
+    start = "" if kind.endswith(".tsv") else f"{kind}_"
+    mmwrite(folder / f"{start}matrix.mtx", sparse.coo_matrix(CELLS.T))
+    (folder / f"{start}{kind if not start else 'features.tsv'}").write_text(FEATURES)
+    packed = gzip.compress(b"AAC-1\nAAG-1\n")
+    (folder / f"{start}barcodes.tsv.gz").write_bytes(packed)
     return folder
 
 
-@pytest.mark.parametrize("kind", ["folder", "h5"])
+@pytest.mark.parametrize("kind", ["features.tsv", "genes.tsv", "h5", "GSM123_sample"])
 def test_of_several_kinds_of_features_genes_are_read(here, kind):
     path = written_by_cell_ranger(here, kind)
     with pytest.warns(DataWarning, match=r"'Antibody Capture', 'Gene Expression'.* with 2\.9%"):
@@ -297,11 +307,29 @@ def test_of_several_kinds_of_features_genes_are_read(here, kind):
     assert corpus.vocabulary.tolist() == ["G1", "G2"]
     assert corpus.counts.toarray().tolist() == CELLS[:, :2].tolist()
     assert corpus.ids.tolist() == ["AAC-1", "AAG-1"]
-    assert pb.read_corpus(path, feature_type=None, word="name").n_tokens == CELLS.sum()
+    with pytest.warns(DataWarning, match=r"1 features share their name.*'TBCE-1'"):
+        named = pb.read_corpus(path, feature_type=None, word="name")
+    assert (named.n_tokens, named.vocabulary.tolist()) == (175, ["TBCE", "ACT", "TBCE-1"])
     with pytest.warns(DataWarning, match="only 'Antibody Capture'"):
         assert pb.read_corpus(path, feature_type="Antibody Capture").n_tokens == 170
     with pytest.raises(FileFormatError, match="kinds 'Antibody Capture', 'Gene Expression'"):
         pb.read_corpus(path, feature_type="Peaks")
+
+
+def test_of_several_samples_in_a_folder_one_is_read(here):
+    for kind in ("GSM1_a", "GSM2_b"):
+        written_by_cell_ranger(here, kind)
+    call = "polyabayes.read_corpus('GSM1_a_matrix.mtx', format='10x')"
+    assert_refused(
+        FileFormatError, f"2 samples: read one by {re.escape(call)}", pb.read_corpus, "."
+    )
+    with pytest.warns(DataWarning, match="use format='10x'"):
+        pb.read_corpus("GSM1_a_matrix.mtx")
+    with pytest.warns(DataWarning, match="'Antibody Capture'"):
+        assert eval(call, NAMES_OF_CALLS).ids.tolist() == ["AAC-1", "AAG-1"]
+    (here / "GSM2_b_barcodes.tsv.gz").unlink()
+    with pytest.raises(FileFormatError, match=r"it has no GSM2_b_barcodes\.tsv"):
+        pb.read_corpus("GSM2_b_matrix.mtx", format="10x")
 
 
 def test_a_file_that_is_no_matrix_of_cell_ranger_says_so(here):
@@ -382,6 +410,20 @@ def test_only_layers_of_counts_are_offered():
         pb.Corpus.from_anndata(cells)
 
 
+def test_kinds_of_features_of_cells_are_told_apart():
+    anndata = pytest.importorskip("anndata")
+    kinds = pd.DataFrame(
+        {"feature_types": ["Antibody Capture", "Gene Expression"]}, ["CD3", "TP53"]
+    )
+    cells = anndata.AnnData(np.array([[9.0, 0.0], [8.0, 3.0]]), var=kinds)
+    with pytest.warns(
+        DataWarning, match="'Antibody Capture', 'Gene Expression' all count"
+    ) as caught:
+        pb.Corpus(cells)
+    genes = eval(str(caught[0].message).partition("kind are ")[2], {"adata": cells})
+    assert pb.Corpus(genes).vocabulary.tolist() == ["TP53"]
+
+
 def test_gensim_models_are_known_wherever_a_model_is_taken():
     gensim = pytest.importorskip("gensim")
     texts = [["urn", "ball"], ["ball", "law"]]
@@ -441,8 +483,6 @@ def test_words_are_filtered_by_list_and_by_documents():
         ({"max_share": 0.4}, ["ball", "cat", "law"]),
     ):
         assert corpus.filter(**options).vocabulary.tolist() == words
-    bare = pb.Corpus(corpus.counts)
-    assert_refused(InvalidArgumentError, "words: the corpus has no", bare.filter, words=["urn"])
 
 
 def saved(save, array):
@@ -457,6 +497,7 @@ NAMES_OF_CALLS = {
     "pandas": pd,
     "numpy": np,
     "gzip": gzip,
+    "json": json,
     "ast": ast,
     "csv": csv,
     "pathlib": pathlib,
@@ -468,16 +509,26 @@ NAMES_OF_CALLS = {
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
     name, content, call, expected, words = eval(row, {**NAMES_OF_CALLS, "saved": saved})
     (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    is_whole = re.match(r"\w+[.:]", call) or not re.match(r"\w+=", call)
+    is_whole = re.match(r"\w*[.:[]", call) or not re.match(r"\w+=", call)
+    names, own, source = dict(NAMES_OF_CALLS), {}, name
+    if call.startswith("[row"):
+        (here / "x.ldac").write_text("2 0:1 2:2\n")
+        own, source = {"vocabulary": name}, "x.ldac"
     if call:
         parts = [call] if is_whole else re.split(r", (?=\w+=)", call)
-        with pytest.raises(PolyabayesError) as caught:
-            pb.read_corpus(name)
-        assert all(part in str(caught.value) for part in parts), str(caught.value)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                names["corpus"] = pb.read_corpus(source, **own)
+            except PolyabayesError as error:
+                told = [error]
+        message = " ".join(str(getattr(one, "message", one)) for one in told)
+        assert all(part in message for part in parts), message
     if expected is not None:
         call = call if call and is_whole else f"polyabayes.read_corpus({name!r}, {call})"
-        found = eval(call, NAMES_OF_CALLS)
+        found = eval(call, names)
         found = pb.Corpus(found) if isinstance(found, pd.Series) else found
+        found = pb.read_corpus(source, vocabulary=found) if own else found
         values = found.counts.toarray() if hasattr(found, "counts") else found.components_
         np.testing.assert_allclose(values, expected)
         vocabulary = getattr(found, "vocabulary", getattr(found, "vocabulary_", None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain, count, islice
+from itertools import chain, count, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from polyabayes.data.conversion.tables import (
     roles_of,
 )
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
-from polyabayes.data.counts import checked_exposure
+from polyabayes.data.counts import checked_exposure, checked_words
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ def source_of(documents: Any, name: str) -> Source:
     if sources.is_anndata(documents):
         return sources.anndata(documents)
     if sources.is_tomotopy(documents):
-        found = sources.tomotopy(documents)
+        texts = [(list(document), document.uid) for document in documents]
+        ids = [str(uid) for _, uid in texts] if all(uid for _, uid in texts) else None
+        found = counted_texts((x for x, _ in texts), None, {}, are_tokens=True)._replace(ids=ids)
     elif (frame := frame_of(documents)) is not None:
         table = FrameTable(frame, name, "Corpus.from_table")
         found = source_of_table(table) if frame.size else Source(frame.to_numpy())
@@ -68,7 +70,7 @@ def _of_lists(documents: Any) -> Source | None:
         return None
     entry = next((entry for document in documents for entry in document), None)
     if isinstance(entry, str):
-        return sources.tokens(documents)
+        return counted_texts(documents, None, {}, are_tokens=True)
     return sources.bags(documents) if entry is None or isinstance(entry, tuple) else None
 
 
@@ -134,10 +136,17 @@ def counted_texts(
     documents: Iterable[Any], vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool
 ) -> Source:
     """Counts and words of texts, or of lists of tokens, which are checked."""
-    if are_tokens and not options:
-        return sources.tokens(documents, vocabulary)
     if are_tokens:
-        documents = map(sources.checked_tokens, count(), documents)
+        known = None if vocabulary is None or options else set(checked_words(vocabulary))
+        documents = map(sources.checked_tokens, count(), documents, repeat(known))
+        start: list[Any] = []
+        for tokens in documents:
+            start.append(tokens)
+            if tokens:
+                break
+        if not any(start) and vocabulary is None:
+            return sources.bags(start)
+        documents = chain(start, documents)
     counts, words = count_texts(documents, vocabulary, options, are_tokens=are_tokens)
     return Source(counts, words, words_are="gathered" if vocabulary is None else "given")
 
@@ -148,6 +157,7 @@ def source_of_lists(
     ids: Any,
     options: Mapping[str, Any],
     on_empty: str | None,
+    place: Place = "document {}".format,
 ) -> Source:
     """Count texts or lists of tokens; the first document decides which."""
     stream = iter(sources.checked_lists(documents))
@@ -155,7 +165,7 @@ def source_of_lists(
     are_tokens = not (start and isinstance(start[0], (str, bytes)))
     found = counted_texts(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
     names = row_names(documents) if ids is None else ids
-    return without_empty(found._replace(ids=names), on_empty, "document {}".format)
+    return without_empty(found._replace(ids=names), on_empty, place)
 
 
 def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
@@ -181,11 +191,7 @@ def _ids(table: Table, roles: Roles) -> list[str] | None:
     """Names of the documents of a table with a row for each."""
     if roles.ids is None:
         return table.row_names
-    names = table.values(roles.ids)
-    for row, name in enumerate(names):
-        if name is None or not str(name).strip():
-            raise InvalidArgumentError(f"{table.place(row)}: the document has no name")
-    return [str(name) for name in names]
+    return list(map(str, table.complete(roles.ids)))
 
 
 def _beside(table: Table, roles: Roles, exposure: str | None) -> tuple[Any, pd.DataFrame | None]:
@@ -195,19 +201,12 @@ def _beside(table: Table, roles: Roles, exposure: str | None) -> tuple[Any, pd.D
 
 def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     """Sums of the rows of each document and word; the words are sorted."""
-    found = []
-    for name in roles.columns:
-        values = table.values(name)
-        if None in values:
-            raise InvalidArgumentError(f"{table.place(values.index(None))}: no {name} is given")
-        found.append(values)
+    found = list(map(table.complete, roles.columns))
     # Documents are in the order of appearance.
     labels = list(dict.fromkeys(map(str, found[0]))), label_order(set(map(str, found[1])))
-    places = ({label: place for place, label in enumerate(own)} for own in labels)
-    rows, columns = (
-        np.array([place[str(value)] for value in values])
-        for place, values in zip(places, found[:2], strict=True)
-    )
+    row_of, column_of = ({label: place for place, label in enumerate(own)} for own in labels)
+    rows = np.array([row_of[str(value)] for value in found[0]])
+    columns = np.array([column_of[str(value)] for value in found[1]])
     counts = np.ones(table.n_rows, dtype=np.int64)
     if len(roles.columns) > 2:
         counts = table.counts(roles.columns[2:]).toarray().ravel()

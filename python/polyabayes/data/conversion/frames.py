@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +59,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
 
 def _dataset_kind(table: Any) -> str:
     """Name of the table's Hugging Face class; empty for other tables."""
-    for base in type(table).__mro__:
-        if base.__module__.partition(".")[0] == "datasets" and "Dataset" in base.__name__:
-            return base.__name__
-    return ""
+    names = {base.__name__: base.__module__.partition(".")[0] for base in type(table).__mro__}
+    return next((name for name in names if names[name] == "datasets" and "Dataset" in name), "")
 
 
 def row_names(rows: Any) -> list[str] | None:
@@ -71,6 +69,11 @@ def row_names(rows: Any) -> list[str] | None:
     if index is None or index.equals(rows.reset_index(drop=True).index):
         return None
     return [str(label) for label in index]
+
+
+def row_place(frame: pd.DataFrame) -> Callable[[int], str]:
+    """Describe a position by the label of its row."""
+    return lambda position: f"{frame.index.name or 'row'} {frame.index[position]}"
 
 
 def flat(frame: pd.DataFrame, names: Sequence[Any] = ()) -> pd.DataFrame:
@@ -87,31 +90,28 @@ class FrameTable(Table):
     def __init__(
         self, frame: pd.DataFrame, title: str = "the table", taker: str = "", code: str = "table"
     ) -> None:
-        frame = flat(frame)
-        self.frame, self.title, self.taker, self.code = frame, title, taker, code
-        self.names = checked_words([str(name) for name in frame.columns]).tolist()
-        self.has_headers = not hasattr(frame.columns, "step")
+        self.frame, self.title, self.taker, self.code = flat(frame).copy(False), title, taker, code
+        self.has_headers = not hasattr(self.frame.columns, "step")
+        self.names = checked_words([str(name) for name in self.frame.columns]).tolist()
+        self.frame.columns = self.names
         self.n_rows = len(frame)
-        self.row_names = row_names(frame)
-        self._column = {name: place for place, name in enumerate(self.names)}
+        self.row_names = row_names(self.frame)
         self._kinds: dict[str, Kind] = {}
 
     def kind(self, name: str) -> Kind:
         """Kind of a column, by its type or else its values."""
         if name not in self._kinds:
-            self._kinds[name] = _kind_of(self._series(name))
+            self._kinds[name] = _kind_of(self.frame[name])
         return self._kinds[name]
 
     def values(self, name: str) -> list[Any]:
         """The values of a column; None if missing."""
-        series = self._series(name)
+        series = self.frame[name]
         return list(series.astype(object).where(series.notna(), None))
 
     def counts(self, names: Sequence[str]) -> CountMatrix:
         """Columns of counts, checked."""
-        places = [self._column[name] for name in names]
-        is_all = len(places) == len(self.names)
-        chosen = self.frame if is_all else self.frame.iloc[:, places]
+        chosen = self.frame if len(names) == len(self.names) else self.frame[list(names)]
         try:
             return checked_counts(values_of_frame(chosen, self.title), self.title)
         except (InvalidCountsError, InvalidTypeError) as error:
@@ -121,19 +121,15 @@ class FrameTable(Table):
 
     def numbers(self, name: str) -> Any:
         """A column of numbers."""
-        return self._series(name).to_numpy()
+        return self.frame[name].to_numpy()
 
     def place(self, row: int) -> str:
         """The label of a row."""
-        return f"{self.frame.index.name or 'row'} {self.frame.index[row]}"
+        return row_place(self.frame)(row)
 
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
         """Columns, unchanged."""
-        chosen = self.frame.iloc[:, [self._column[name] for name in names]]
-        return chosen.set_axis(list(names), axis=1)
-
-    def _series(self, name: str) -> pd.Series[Any]:
-        return self.frame.iloc[:, self._column[name]]
+        return self.frame[list(names)]
 
 
 def _kind_of(column: pd.Series[Any]) -> Kind:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.checks import is_single
-from polyabayes.data.counts import Words, checked_counts, checked_words
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes._support.output.tables import some
+from polyabayes._support.warnings import warn
+from polyabayes.data.counts import Words, checked_counts
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 # Rows per block of a backed file.
 _BLOCK_ROWS = 1_000
@@ -43,46 +45,13 @@ class Source(NamedTuple):
         return self._replace(counts=counts, ids=ids, exposure=exposure, metadata=metadata)
 
 
-def _matrix(rows: list[int], columns: list[int], values: Any, shape: tuple[int, int]) -> Any:
-    """CSR matrix of entries; repeated ones are summed later."""
-    data = np.array(values) if columns else np.zeros(0, dtype=np.int64)
-    places = np.array([rows, columns], dtype=np.int64)
-    return sparse.coo_matrix((data, (places[0], places[1])), shape=shape)
-
-
-def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source:
-    """Count the tokens of documents, by default over all words, sorted.
-
-    The documents are read once; words that are not in a given vocabulary are refused.
-    """
-    fixed = None if vocabulary is None else checked_words(vocabulary)
-    column_of = {} if fixed is None else {word: column for column, word in enumerate(fixed)}
-    rows, columns, number = list[int](), list[int](), -1
-    for number, document in enumerate(checked_lists(documents)):
-        for token in checked_tokens(number, document):
-            if fixed is not None and token not in column_of:
-                told = f"document {number} holds {token!r}, which is not in the vocabulary; "
-                raise InvalidArgumentError(f"{told}omit the vocabulary, or drop other words first")
-            rows.append(number)
-            columns.append(column_of.setdefault(token, len(column_of)))
-    shape = number + 1, len(column_of) or (fixed is None)
-    counts = _matrix(rows, columns, [1] * len(rows), shape)
-    if fixed is not None:
-        return Source(counts, fixed)
-    if not column_of:
-        return Source(counts, has_open_width=True)
-    words = sorted(column_of)
-    counts = counts.tocsc()[:, [column_of[word] for word in words]]
-    return Source(counts, words, words_are="gathered")
-
-
 def checked_lists(documents: Any) -> Iterable[Any]:
     """Iterate over documents of any type."""
     return _iterated(documents, "documents", "texts or lists of tokens")
 
 
-def checked_tokens(number: int, document: Any) -> list[str]:
-    """The tokens of a document."""
+def checked_tokens(number: int, document: Any, known: Collection[str] | None = None) -> list[str]:
+    """The tokens of a document; those that are not `known`, if given, are refused."""
     if isinstance(document, (str, bytes)):
         told = f"document {number} is a text, but earlier documents are lists of tokens: "
         raise InvalidTypeError(f"{told}give one kind")
@@ -92,6 +61,9 @@ def checked_tokens(number: int, document: Any) -> list[str]:
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
             told += "by number, as those of stm and gensim, go to polyabayes.Corpus(documents)"
             raise InvalidTypeError(told)
+        if known is not None and token not in known:
+            told = f"document {number} holds {token!r}, which is not in the vocabulary; "
+            raise InvalidArgumentError(f"{told}omit the vocabulary, or drop other words first")
     return tokens
 
 
@@ -115,16 +87,17 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
             columns.append(int(column))
             values.append(count)
     n_words = 1 + max(columns, default=-1)
-    if dictionary is None:
-        counts = _matrix(rows, columns, values, (number + 1, max(n_words, 1)))
-        return Source(counts, has_open_width=True)
-    largest = max(map(int, dictionary.keys()), default=-1)
-    if n_words > 1 + largest:
+    size = n_words if dictionary is None else 1 + max(map(int, dictionary.keys()), default=-1)
+    if n_words > size:
         told = f"the documents hold the id {n_words - 1}, but the largest id of the dictionary "
-        told += f"is {largest}: give the dictionary that the documents were made with"
+        told += f"is {size - 1}: give the dictionary that the documents were made with"
         raise InvalidArgumentError(told)
-    counts = _matrix(rows, columns, values, (number + 1, 1 + largest))
-    return Source(counts, words_by_id(dictionary, 1 + largest))
+    places = np.array([rows, columns], dtype=np.int64)
+    data = np.array(values) if columns else np.zeros(0, dtype=np.int64)
+    counts = sparse.coo_matrix((data, tuple(places)), shape=(number + 1, max(size, 1)))
+    if dictionary is None:
+        return Source(counts, has_open_width=True)
+    return Source(counts, words_by_id(dictionary, size))
 
 
 def words_by_id(dictionary: Any, n_words: int) -> list[str]:
@@ -146,9 +119,8 @@ def is_stream(value: Any) -> bool:
 
 def is_document(value: Any) -> bool:
     """Whether an entry of a stream is a document (text, tokens or bag), not a block."""
-    if isinstance(value, str):
-        return True
-    return isinstance(value, (list, tuple)) and all(isinstance(x, (str, tuple)) for x in value)
+    are_parts = isinstance(value, (list, tuple)) and all(isinstance(x, (str, tuple)) for x in value)
+    return isinstance(value, str) or are_parts
 
 
 def is_anndata(value: Any) -> bool:
@@ -173,13 +145,6 @@ def _is_of(value: Any, package: str, kind: str) -> bool:
     )
 
 
-def tomotopy(corpus: Any) -> Source:
-    """Count the words of a corpus of tomotopy, whose uids name the documents."""
-    documents = [(list(document), document.uid) for document in corpus]
-    ids = [str(uid) for _, uid in documents] if all(uid for _, uid in documents) else None
-    return tokens(text for text, _ in documents)._replace(ids=ids)
-
-
 def anndata(data: Any, layer: str | None = None) -> Source:
     """Count a layer of an AnnData object: cells are documents, variables are words.
 
@@ -198,21 +163,22 @@ def anndata(data: Any, layer: str | None = None) -> Source:
         twice = data.var_names[data.var_names.duplicated()][0]
         told = "rename them by adata.var_names_make_unique()"
         raise InvalidArgumentError(f"the AnnData has two variables {twice!r}: {told}")
-    parts = _blocks(stored, len(data))
-    blocks = [_counts_of_cells(block, name, data, start) for start, block in parts]
+    kinds = sorted({*map(str, data.var.get("feature_types", ()))})
+    if len(kinds) > 1:
+        told = f"features of the kinds {some(kinds)} all count as words of the AnnData: those of "
+        told += f"one kind are adata[:, adata.var['feature_types'] == {kinds[-1]!r}]"
+        warn(told, DataWarning)
+    # Matrices in files are read in blocks.
+    is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
+    step = max(len(data), 1) if is_read else _BLOCK_ROWS
+    blocks = [
+        _counts_of_cells(stored if is_read else stored[row : row + step], name, data, row)
+        for row in range(0, max(len(data), 1), step)
+    ]
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
     metadata = data.obs if len(data.obs.columns) else None
     return Source(counts, words, ids, metadata=metadata, words_are="measured")
-
-
-def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
-    """Matrices in memory as one block, matrices in files in blocks of rows."""
-    if sparse.issparse(stored) or isinstance(stored, np.ndarray):
-        yield 0, stored
-        return
-    for start in range(0, n_rows, _BLOCK_ROWS):
-        yield start, stored[start : start + _BLOCK_ROWS]
 
 
 def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:

@@ -46,10 +46,13 @@ _FAR_LARGER = 10
 _FEW_LEVELS = 2
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
-# Headers of names, which count no word; those of a first column of positive numbers; and dates.
-_OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?")
-_OF_ROWS = re.compile(rf"(?i:({'|'.join(NAMES['rows'])})([_ .-]?(no|nr|num|number|code)[.]?)?)")
-_DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*")
+# Headers of names, which count no word; kinds of headers, without blanks and signs; and dates.
+_OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?|(?i:geneid|otuid|entrezid)")
+_HEADERS = {
+    kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?")
+    for kind in ("times", "units", "items")
+}
+_DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d+.*")
 # Leading zeros occur only in names.
 _PADDED = re.compile(r"[+-]?0[0-9]")
 
@@ -170,12 +173,17 @@ class Table(ABC):
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
         number = read_number((text or "-").removesuffix("%"), self.written)
-        rows, told = f"`{name}` >= 0", ""
+        kept, told = f"`{name}` >= 0", ""
         if text in NAMES["missing"] or (number is not None and number != number):
             filled = {name: 0} if "axes" in self.given else 0
             told = f"where nothing was counted, {self.call(f'.fillna({filled})')}"
+            numbers = [self.values(x) for x in self.names if self.kind(x) == "number"]
+            # Notes below a table count nothing at all.
+            rows = zip(*numbers, strict=True)
+            if len(numbers) > 1 and all({*row} == {None} or None not in row for row in rows):
+                told = f"without rows that count nothing, {self.call('.dropna(thresh=2)')}"
         elif number is not None and number < 0:
-            told = f"without such rows, {self.call(f'.query({rows!r})')}"
+            told = f"without such rows, {self.call(f'.query({kept!r})')}"
         elif number is not None and (number % 1 or str(text).endswith("%")):
             told = "weights and shares have no likelihood: bring the counts, or name a property"
             told += f" by {argument('metadata', [name])}"
@@ -184,6 +192,15 @@ class Table(ABC):
             if self.written.get("thousands") == "." and "decimal" not in self.written:
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         return f"; {told}" * bool(told)
+
+    def complete(self, name: str) -> list[Any]:
+        """The values of a column, none of which is missing or blank."""
+        values = self.values(name)
+        for row, value in enumerate(values):
+            if value is None or not str(value).strip():
+                told = f"leave such rows out, {self.call(f'.dropna(subset={[name]})')}"
+                raise InvalidArgumentError(f"{self.place(row)}: no {name} is given: {told}")
+        return values
 
     @abstractmethod
     def kind(self, name: str) -> Kind:
@@ -211,11 +228,8 @@ class Table(ABC):
 
     def are_distinct(self, names: Sequence[str]) -> bool:
         """Whether no two rows have the same values in these columns."""
-        rows = list(zip(*(self.values(name) for name in names), strict=True))
-        try:
-            return len(set(rows)) == len(rows)
-        except TypeError:  # Lists cannot be levels.
-            return False
+        rows = zip(*(self.values(name) for name in names), strict=True)
+        return len(set(map(str, rows))) == self.n_rows
 
 
 def roles_of(table: Table, named: NamedColumns) -> Roles:
@@ -265,9 +279,10 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         told = f"{table.title} has the columns {some(table.names, 8)}; "
         told += f"{repr(labels[0]) if labels else 'none'} holds no counts. "
         raise InvalidArgumentError(f"{told}{_remedy(table, names, labels or names, ids)}")
-    if table.row_names is None and not is_wide and table.n_rows > 1:
-        others = [name for name in names if name not in named.metadata]
-        _warn_of_names(table, words if ids is None else [], [] if named.ids else others)
+    if not is_wide and table.n_rows > 1:
+        _warn_of_names(table, words, may_be_ids=table.row_names is None and ids is None)
+        if table.row_names is None and named.ids is None:
+            _warn_of_triplets(table, [name for name in names if name not in named.metadata])
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -279,49 +294,69 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
     kinds = {name: table.kind(name) for name in names}
     labels = [name for name in names if name in labels or _are_labels(table, name)]
     numbers = [name for name in names if name not in labels and name != ids]
-    whole = [name for name in numbers if _holds_whole_numbers(table, name)]
+    others = [x for x in names if (x in labels or _counts_nothing(x)) and x != ids]
+    whole = [x for x in numbers if x not in others and _holds_whole_numbers(table, x)]
     frame = f"{table.as_frame}.set_index({labels})"
     is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
-    if is_file and any(number_of(name) is not None for name in names):
-        told = table.options(columns=columns_of(len(names), len(labels)))
+    are_data = any(number_of(name) is not None or _DATE.fullmatch(name) for name in names)
+    if is_file and are_data and named_rows(names) is None:
+        told = table.options(columns=columns_of(len(table.names), len(labels)))
         turned = f" (and {table.options(transpose=True)} if its rows are words)"
+        turned = f", {table.options(transpose=True)}" if _names_words(table, names[0]) else turned
         return f"If its first line is no header, use {told}{turned * (len(labels) == 1)}"
     if of_words := [name for name in names if _words_of(table, name)]:
         index = "" if ids is None else f", {table.as_frame}[{ids!r}]"
         code = f"pandas.DataFrame([*{table.as_frame}[{of_words[0]!r}]]{index}).fillna(0)"
         return f"With a count by word in each row, use polyabayes.Corpus({code})"
+    marks = _marks_of_presence(table, [name for name in labels if name != ids])
+    named = [x for x in names if x == ids or (x in labels and x not in marks)]
+    if any(marks.values()) and not whole and len(named) < 2:
+        code = table.as_frame + (f".set_index({named[0]!r})" if named else "")
+        code += f"{list(marks)}".join("[]") * bool(numbers)
+        code += f".isin({sorted(set().union(*marks.values()))})"
+        code += ".T" * _names_words(table, names[0])
+        return f"With marks of what is there, use polyabayes.Corpus({code})"
     if numbers and max((x for name in numbers for x in _numbers(table, name)), default=2) < 1:
         call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, "
         return f"Topics or signatures, with words in rows, are read by {call}topic_word={frame}.T)"
-    word, count = headed(names, NAMES["word"]), headed(names, NAMES["count"])
-    others = [name for name in names if name in labels or name.lower() in NAMES["no counts"]]
-    others = [name for name in others if name != ids]
-    is_word = "".join(filter(str.isalnum, names[0].lower())) in NAMES["words in rows"]
-    if is_word and names[0] in labels and whole and None in (word, count):
-        own = None if word == names[0] else names[0]
-        turned = table.options(ids=own, metadata=others[1:] or None, transpose=True)
-        if not is_file or table.written or not table.are_distinct(names[:1]):
-            left_out = [name for name in others if name not in labels]
-            code = f".drop(columns={left_out})" * bool(left_out)
-            turned = f"polyabayes.Corpus({table.as_frame}{code}.set_index({labels}).T)"
+    word, count = headed(names, NAMES["word"]), headed(names, NAMES["count"] + NAMES["may count"])
+    left = {word, count, *others} - {*labels}
+    units = [name for name in names if _is_headed(name, "units")]
+    document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
+    is_long = len(names) > 1 and (word in labels or not table.are_distinct([document]))
+    texts = [x for x in labels if kinds[x] in ("text", "tokens") and not _is_dated(table, x)]
+    if len(whole) > 1 or is_long:  # Names of two words are no texts.
+        texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
+    is_turned = names[0] in labels and whole and None in (word, count)
+    is_turned = is_turned and _names_words(table, names[0])
+    rows = [name for name in labels if table.are_distinct([name]) and ids is None]
+    plain = [name for name in rows if name not in texts and not _is_dated(table, name)]
+    own = next(iter(plain or rows), None)
+    own = names[0] if is_turned or (not rows and labels == names[:1]) else own
+    given = {"ids": own, "metadata": [name for name in others if name != own] or None}
+    wide, turned = table.options(**given), table.options(**given, transpose=True)
+    by = own or ids
+    left_out = [name for name in others if name not in labels]
+    code = f"polyabayes.Corpus({table.as_frame}{f'.drop(columns={left_out})' * bool(left_out)}"
+    if by is None:
+        wide = f"{code}.set_index({labels}))"
+    if not is_file or table.written or by is None or not table.are_distinct([by]):
+        turned = f"{code}.set_index({labels}).T)"
+    if is_turned:
         return f"If its rows are words, use {turned}"
     found: list[str] = []
-    left = {word, count, *others} - {*labels}
-    document = next((name for name in (names[0], *labels) if name not in left), names[0])
-    if len(names) > 1 and (word in labels or not table.are_distinct([document])):
+    if is_long:
         terms = [name for name in names if name not in (document, count)]
         terms = [x for x in terms if not _is_dated(table, x)] or terms
-        term = word or next((name for name in terms if kinds[name] != "number"), terms[0])
-        after = [x for x in names[names.index(term) + 1 :] if x in numbers]
-        named = count or next((name for name in after[:1] if name in whole), None)
-        told = table.options(document=document, word=term, count=named)
+        items = [x for x in terms if _is_headed(x, "items")]
+        items += [x for x in terms if kinds[x] != "number"]
+        term = word or (items or terms)[0]
+        told = table.options(document=document, word=term, count=count)
+        if count is None:
+            after = [table.options(count=x) for x in names[names.index(term) + 1 :] if x in whole]
+            told += f" (and {after[0]} if that counts)" if after else " (each row counts once)"
         found.append(f"with a row for each word of a document, use {told}")
-    texts = [name for name in labels if kinds[name] in ("text", "tokens")]
-    if len(whole) > 1:  # Names of two words are no texts.
-        texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
-    rows = [name for name in labels if table.are_distinct([name]) and ids is None]
-    own = next((name for name in rows if name not in texts), rows[0] if rows else None)
-    are_texts = not numbers and isinstance(table.values(labels[0])[0], str)
+    are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
         kept = [x for x in texts or labels if not (_OF_NAMES.fullmatch(x) or _is_dated(table, x))]
         text = max(kept or labels, key=lambda x: len("".join(map(str, table.values(x)[-2:]))))
@@ -329,17 +364,39 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         told = table.options(text=text, ids=None if own in texts or own == text else own)
         found.append(f"with a text in each row, use {told}")
     if (len(whole) > 1 and not (found and count)) or not found:
-        if not rows and labels == names[:1]:
-            own = labels[0]
-        told = table.options(ids=own, metadata=[x for x in others if x != own] or None)
-        turned = f"and {table.options(transpose=True)}"
-        if not is_file or table.written or (own is None and ids is None):
-            turned = f"or polyabayes.Corpus({frame}.T)"
-        if own is None and ids is None:
-            told = f"polyabayes.Corpus({frame})"
-        found.append(f"with counts in each row, use {told} ({turned} if its rows are words)")
+        found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
     told = "; ".join(found)
     return told[:1].upper() + told[1:]
+
+
+def _plain(header: str) -> str:
+    return "".join(filter(str.isalnum, header.lower()))
+
+
+def _names_words(table: Table, name: str) -> bool:
+    """Whether a column is headed as words are, or has reads of no gene."""
+    held = {x.lower() for x in table.values(name) if isinstance(x, str)}
+    return _plain(name) in NAMES["words in rows"] or not held.isdisjoint(NAMES["no word"])
+
+
+def _is_headed(name: str, kind: str) -> bool:
+    return bool(_HEADERS[kind].fullmatch(_plain(name)))
+
+
+def _counts_nothing(name: str) -> bool:
+    """Whether the header is that of names or properties, unless it is a word."""
+    is_property = name.lower() in NAMES["row"] or _plain(name) in NAMES["no counts"]
+    return is_property or bool(_OF_NAMES.fullmatch(name))
+
+
+def _marks_of_presence(table: Table, names: Sequence[str]) -> dict[str, set[str]]:
+    """The marks of what is there in each column of nothing but such marks."""
+    marks: dict[str, set[str]] = {}
+    for name in (name for name in names if table.kind(name) in _PLAIN):
+        plain = {x: str(x).strip().lower() for x in table.values(name) if x is not None}
+        if {*plain.values()} <= {*NAMES["present"], *NAMES["absent"]}:
+            marks[name] = {x for x in plain if plain[x] in NAMES["present"]}
+    return marks
 
 
 def _is_dated(table: Table, name: str) -> bool:
@@ -411,21 +468,35 @@ def _text_column(table: Table, names: list[str]) -> str | None:
     return found[0] if found else None
 
 
-def _warn_of_names(table: Table, words: list[str], names: list[str]) -> None:
-    """Warn of columns of a wide table that look like names, though they are read as counts.
+def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
+    """Warn of columns of a wide table that look like names or properties, but are read as counts.
 
-    The first of the words has different values, far larger than all others, or positive ones and a
-    header of names; or the names are those of triplets (document, word, count): pairs that differ,
-    each part in several rows.
+    Their headers say so, and their values all differ or none is 0; or those of the first column
+    differ and are far larger than all others.
     """
-    told = "its header is that of names" if words and _OF_ROWS.fullmatch(words[0]) else ""
-    if len(words) > 1 and (told or table.are_distinct(words[:1])):
+    first = words[:1] if may_be_ids and len(words) > 1 else []
+    units = [x for x in first if _is_headed(x, "units") or _is_headed(x, "times")]
+    told = [name for name in words if _counts_nothing(name) and name not in units]
+    told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
+    columns = {name: table.counts([name]).toarray().ravel() for name in units + told}
+    odd = [x for x, held in columns.items() if held.all() or len({*held}) == len(held)]
+    if first and first[0] not in odd and table.are_distinct(first):
         counts = table.counts(words)
-        if counts[:, 0].min() >= (1 if told else _FAR_LARGER * max(1, int(counts[:, 1:].max()))):
-            told = told or "its values are all different and far larger than the other counts"
-            told += f": if they name the documents, use {table.options(ids=words[0])}; if not"
-            told = f"is read as counts of a word, but {told}, {table.options(layout='wide')}"
-            warn(f"column {words[0]!r} of {table.title} {told}", DataWarning)
+        is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max()))
+        odd = first * bool(is_far) + odd
+    if odd:
+        ids = odd[0] if odd[:1] == first and (units or not _counts_nothing(odd[0])) else None
+        options = table.options(ids=ids, metadata=[name for name in odd if name != ids] or None)
+        told_of = f"are read as counts of words, but look like names or properties: {some(odd)}"
+        told_of += f"; if they are, use {options}; if not, {table.options(layout='wide')}"
+        warn(f"columns of {table.title} {told_of}", DataWarning)
+
+
+def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
+    """Warn of columns read as counts that look like triplets of document, word and count.
+
+    Their pairs differ, each part in several rows.
+    """
     if table.has_headers and len(names) == 3 <= table.n_rows:
         most = _FEW_DISTINCT * table.n_rows
         is_few = [len(set(table.values(name))) <= most for name in names[:2]]

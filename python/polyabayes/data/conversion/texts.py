@@ -36,7 +36,6 @@ _WORDS = re.compile(r"(?u)\b\w\w+\b")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
 _OWN_LIST = "english"
-_ALL_WORDS: dict[str, Any] = {"stop_words": None, "ngram_range": (1, 1)}
 
 
 def _own_tokens(document: Any) -> list[str]:
@@ -93,7 +92,9 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
     stop_words = own.get("stop_words")
     try:
         if isinstance(stop_words, str) and stop_words != _OWN_LIST:
-            analyze = CountVectorizer(**{**own, **_ALL_WORDS}).build_analyzer()
+            analyze = CountVectorizer(
+                **{**own, "stop_words": None, "ngram_range": (1, 1)}
+            ).build_analyzer()
             own["stop_words"] = stop_words_of(stop_words, analyze)
         vectoriser = CountVectorizer(vocabulary=vocabulary, **own)
     except TypeError as error:
@@ -102,9 +103,8 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
         if not (isinstance(stem, str) and stem.isascii()):
             rule = f"must be a language of PyStemmer, as 'english', got {stem!r:.100}"
             raise checks.wrong_type("stem", stem, rule)
-        analyzer = _stemming_analyzer(stem, own)
-        idle = dict.fromkeys(("token_pattern", "preprocessor", "tokenizer"))
-        vectoriser.set_params(analyzer=analyzer, **idle, **_ALL_WORDS)
+        stems = {**_OF_TOKENS, "tokenizer": _stemmer(stem, own), "stop_words": None}
+        vectoriser.set_params(**stems)
     return vectoriser
 
 
@@ -201,7 +201,7 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
     return sorted({token for word in found for token in (word, *analyze(word))})
 
 
-def _stemming_analyzer(language: str, options: Mapping[str, Any]) -> Analyzer:
+def _stemmer(language: str, options: Mapping[str, Any]) -> Analyzer:
     Stemmer = import_optional("Stemmer", "stemming needs PyStemmer", "stem")
     try:
         stemmer = Stemmer.Stemmer(language)
@@ -212,15 +212,6 @@ def _stemming_analyzer(language: str, options: Mapping[str, Any]) -> Analyzer:
         raise InvalidArgumentError("stem works on words only; leave analyzer at 'word'")
     from sklearn.feature_extraction.text import CountVectorizer
 
-    shortest, longest = options.get("ngram_range", (1, 1))
     words_of: Analyzer = CountVectorizer(**{**options, "ngram_range": (1, 1)}).build_analyzer()
 
-    def analyze(text: str) -> list[str]:
-        stems = stemmer.stemWords(words_of(text))
-        return [
-            " ".join(stems[start : start + length])
-            for length in range(shortest, longest + 1)
-            for start in range(len(stems) - length + 1)
-        ]
-
-    return analyze
+    return lambda text: stemmer.stemWords(words_of(text))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support.checks import is_name
-from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
+from polyabayes.data.conversion.frames import FrameTable, frame_of, row_place
 from polyabayes.data.conversion.tables import count_column
-from polyabayes.data.tensors.cells import Integers, Place
+from polyabayes.data.tensors.cells import Integers
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -26,11 +26,6 @@ def checked_frame(frame: Any) -> pd.DataFrame:
         told += "arrays go to CountTensor.from_dense or CountTensor.from_coo, files to read_tensor"
         raise InvalidTypeError(told)
     return table
-
-
-def row_place(frame: pd.DataFrame) -> Place:
-    """Describe a position by the label of its row."""
-    return lambda position: f"{frame.index.name or 'row'} {frame.index[position]}"
 
 
 def axis_names(columns: Iterable[Any]) -> list[str]:
@@ -48,11 +43,6 @@ def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
     named = None if chosen is None else [str(axis) for axis in chosen]
     found = count_column(FrameTable(frame), named, None)
     return None if found is None else column_of[found]
-
-
-def frame_labels(table: Any) -> list[list[str] | None]:
-    """Labels of the rows and the columns of a table of counts; None for rows that are numbered."""
-    return [row_names(table), list(map(str, table.columns))]
 
 
 def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:

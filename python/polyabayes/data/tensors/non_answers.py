@@ -10,6 +10,8 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.numbers import number_of
+from polyabayes.data.conversion.tables import SECOND_HEADER
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, argument
 
@@ -34,12 +36,10 @@ def without_missing(
     """
     if missing is None or (isinstance(missing, (list, tuple)) and not missing):
         return frame
-    if checks.is_single(missing) or not isinstance(missing, Collection):
-        rule = f"must be a list of answers, as [9, 'No answer'], got {missing!r:.60}"
-        raise checks.wrong_type("missing", missing, rule)
-    odd = [mark for mark in missing if not np.isscalar(mark) and mark is not None]
+    is_list = isinstance(missing, Collection) and not checks.is_single(missing)
+    odd = [x for x in missing if not np.isscalar(x) and x is not None] if is_list else [missing]
     if odd:
-        rule = f"holds {odd[0]!r:.60}, which is neither a number nor a text"
+        rule = f"must be a list of answers, as [9, 'No answer'], got {odd[0]!r:.60}"
         raise checks.wrong_type("missing", odd[0], rule)
     marked = frame.copy(deep=False)
     found: set[Any] = set()
@@ -71,13 +71,11 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
     like, such as further headers, and answers by which surveys mark missing ones.
     """
     plain = {item: "".join(filter(str.isalnum, str(item).lower())) for item in items}
-    ids = [
-        item
-        for item in items
-        if plain[item] in NAMES["respondent"] or str(item).lower().endswith("_id")
-    ]
-    questions = [item for item in items if plain[item] in NAMES["question"]]
-    answers = [item for item in items if plain[item] in NAMES["answer"]]
+    plain |= {item: "id" for item in items if str(item).lower().endswith("_id")}
+    ids, questions, answers = (
+        [item for item in items if plain[item] in NAMES[kind]]
+        for kind in ("respondent", "question", "answer")
+    )
     if ids and questions and answers and frame[ids[0]].duplicated().any():
         told = f"by frame.pivot(index={ids[0]!r}, columns={questions[0]!r}, values={answers[0]!r})"
         _tell(f"the table has a row for each answer, not for each respondent: make it one {told}")
@@ -88,9 +86,7 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
             f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
         )
     others = [item for item in items if item not in ids]
-    if alone := _rows_alone(frame, others):
-        told = f"as if it was a further header: if so, leave it out by frame.drop(index={alone})"
-        _tell(f"nobody else gives any answer of row {some(alone, 3)}, {told}")
+    warn_of_headers(frame, others, _rows_alone(frame, others))
     marks: dict[Any, list[Any]] = {}
     for item in others:
         for mark in _marks(frame[item]):
@@ -101,6 +97,17 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
             f"answers that may mark missing ones: {told}; if so, use "
             f"{argument('missing', list(marks))}; else they count as answers"
         )
+
+
+def warn_of_headers(frame: pd.DataFrame, items: Sequence[Any], alone: Sequence[Any] = ()) -> None:
+    """Warn of further headers of a survey export, or else of rows that nobody else is like."""
+    first = [str(value) for value in frame[items[0]].head(_FEW_ROWS)] if items else []
+    are_headers = [value.startswith(SECOND_HEADER) for value in first]
+    if any(are_headers):
+        alone = list(frame.index[: are_headers.index(True) + 1])
+    if alone:
+        told = f"as if it was a further header: if so, leave it out by frame.drop(index={alone})"
+        _tell(f"nobody else gives any answer of row {some(alone, 3)}, {told}")
 
 
 def _tell(message: str) -> None:
@@ -126,7 +133,9 @@ def _marks(values: Any) -> list[Any]:
     texts = [x for x in known if isinstance(x, str) and x.strip().lower() in NAMES["no answer"]]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if hasattr(values, "cat") else (int, float)
-    numbers = sorted(x for x in known if isinstance(x, kinds) and not isinstance(x, bool))
+    held: dict[Any, Any] = {number_of(x): x for x in known if isinstance(x, str) and x not in texts}
+    held |= {x: x for x in known if isinstance(x, kinds) and not isinstance(x, bool)}
+    numbers = sorted(x for x in held if x is not None)
     if {-number for number in numbers} == set(numbers):
         return texts
     codes = [number for number in numbers if number < 0]
@@ -137,4 +146,4 @@ def _marks(values: Any) -> list[Any]:
         elif number >= 0:
             last = number
     # An item has two answers at least.
-    return texts + (codes if len(codes) < len(numbers) - 1 or texts else [])
+    return texts + [held[code] for code in codes if len(codes) < len(known) - 1]

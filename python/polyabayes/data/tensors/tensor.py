@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.checks import whole_number
 from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table
-from polyabayes.data.conversion.frames import flat
+from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import warn_of_totals
@@ -26,10 +26,8 @@ from polyabayes.data.tensors.factors import (
     complete_column,
     counts_of_frame,
     factor,
-    frame_labels,
-    row_place,
 )
-from polyabayes.data.tensors.non_answers import without_missing
+from polyabayes.data.tensors.non_answers import warn_of_headers, without_missing
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -212,7 +210,7 @@ class CountTensor:
         if is_anndata(array):
             raise InvalidTypeError("array is an AnnData: make it a tensor by from_corpus")
         if hasattr(array, "columns"):
-            labels = frame_labels(array) if labels is None else labels
+            labels = [row_names(array), [*map(str, array.columns)]] if labels is None else labels
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
             told = f"but axes names {len(names)} ({', '.join(names)}); give a name for each"
@@ -299,6 +297,7 @@ class CountTensor:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
         factors = [factor(table, column) for column in columns]
+        warn_of_headers(table, columns)
         coordinates = np.stack([levels for levels, _ in factors], axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:

@@ -14,7 +14,7 @@ from polyabayes._support.machine import memory_of_machine
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.exceptions import DataWarning, FileFormatError
+from polyabayes.exceptions import DataWarning, FileFormatError, argument
 from polyabayes.io.integers import COUNT, DECIMAL, PLACE, check_lines, is_number, shown
 from polyabayes.io.vocabularies import words_beside
 
@@ -34,12 +34,11 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     entries are summed; entries of a pattern count once. With `transpose`, rows are words (genes)
     and columns are documents (cells).
     """
-    if not transpose and any(path.parent.glob("barcodes.tsv*")):
-        warn(
-            f"{path.parent} is of 10x Genomics, whose rows are genes, but here they are "
-            f"documents: read the folder, as polyabayes.read_corpus({str(path.parent)!r})",
-            DataWarning,
-        )
+    if not transpose and any(path.parent.glob("*barcodes.tsv*")):
+        is_known = path.name.removesuffix(".gz").endswith("matrix.mtx")
+        how = argument("format", "10x") if is_known else argument("transpose", True)
+        told = f"{path} is of 10x Genomics, whose rows are genes, but here they are documents: "
+        warn(f"{told}use {how}", DataWarning)
     return _corpus(path, _content(path), None, transpose)
 
 

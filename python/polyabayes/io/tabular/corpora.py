@@ -31,7 +31,6 @@ def read_csv(
     vocabulary: Words | None = None,
     *,
     sep: str | None = None,
-    quotechar: str = '"',
     encoding: str = "utf-8",
     skiprows: int = 0,
     columns: Sequence[str] | None = None,
@@ -42,9 +41,7 @@ def read_csv(
     Documents are in order of appearance; the words of a long table are sorted. The dialect is that
     of :class:`Dialect`, the options are those of :func:`corpus_of_table`.
     """
-    if sep is None and ".tsv" in path.suffixes:
-        sep = "\t"
-    table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
+    table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
     # Names of columns may be numbers, in order.
     n_names, numbers = len(table.names), [x for x in table.names if is_number(x)]
     is_bare = len(numbers) == n_names and (n_names < 4 or numbers != sorted(numbers, key=int))
@@ -73,9 +70,6 @@ def read_json_lines(
     for number, line in enumerate(read_lines(path, encoding), start=1):
         if not line.strip():
             continue
-        if not rows and line.lstrip().startswith("["):
-            call = f"polyabayes.Corpus.from_table(pandas.read_json({str(path)!r}))"
-            raise FileFormatError(f"{path} is one array, not JSON lines: {call} takes its table")
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import sys
 from array import array
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.files import check_encoding, open_binary, other_encoding, reading
+from polyabayes._support.files import check_encoding, text_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.conversion.documents import source_of_table
@@ -41,7 +40,7 @@ from polyabayes.exceptions import (
     PolyabayesError,
     argument,
 )
-from polyabayes.io.integers import count_mistake, is_number, whole_count
+from polyabayes.io.integers import is_number, parsed_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,14 +49,12 @@ if TYPE_CHECKING:
 Record: TypeAlias = "tuple[int, list[str]]"
 
 LINES_LOOKED_AT = 20
-# Characters of a line.
-_LONGEST_LINE = 1 << 26
 # Rows of counts that are dense at once.
 _BLOCK_ROWS = 512
 _LONGEST_FIELD = 1 << 30
 _MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
-_NO_SEPARATORS = "0123456789+-.eE\r\n"
+_NO_SEPARATORS = '0123456789+-.eE\r\n"'
 _NO_COUNT = "no count; write 0 where there is none"
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -67,14 +64,12 @@ _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
 class Dialect:
     """How a file is divided into fields.
 
-    `sep` None means the most frequent separator of the header. `quotechar` encloses fields with
-    separators, quotes or newlines.
+    `sep` None means the most frequent separator of the header; quotes enclose fields that hold it.
     `skiprows` lines come before the header. `columns` are names for a file without a header. Fields
     that are among `missing` are read as empty.
     """
 
     sep: str | None = None
-    quotechar: str = '"'
     encoding: str = "utf-8"
     skiprows: int = 0
     columns: Sequence[str] | None = None
@@ -83,13 +78,11 @@ class Dialect:
     def __post_init__(self) -> None:
         if self.sep == r"\t":  # The command line passes escapes such as \t unchanged.
             object.__setattr__(self, "sep", "\t")
-        for name, value in (("sep", self.sep or ","), ("quotechar", self.quotechar)):
-            is_character = isinstance(value, str) and len(value) == 1 and value.isascii()
-            if not is_character or value in _NO_SEPARATORS:
-                told = f"{argument(name)} must be one ASCII character that cannot be "
-                raise InvalidArgumentError(f"{told}part of a number, got {value!r}")
-        if self.sep == self.quotechar:
-            raise InvalidArgumentError(f"sep and quotechar must differ, both are {self.sep!r}")
+        sep = self.sep or ","
+        is_character = isinstance(sep, str) and len(sep) == 1 and sep.isascii()
+        if not is_character or sep in _NO_SEPARATORS:
+            told = f"{argument('sep')} must be one ASCII character that cannot be "
+            raise InvalidArgumentError(f"{told}part of a number, or a quote, got {sep!r}")
         checks.whole_number("skiprows", self.skiprows, least=0, most=sys.maxsize)
         check_encoding(self.encoding)
 
@@ -149,14 +142,13 @@ class DelimitedTable(Table):
         are_used[codes] = True
         for code in np.flatnonzero(are_used):
             text = self._texts[code].strip()
-            mistake = count_mistake(text) if text else _NO_COUNT
+            count_of[code], mistake = parsed_count(text) if text else (0, _NO_COUNT)
             if not mistake and text.endswith(".000") and self.written.get("thousands") == ".":
                 mistake = f"the count {text!r} may be in thousands"
             if mistake:
                 row, column = np.argwhere(codes == code)[0]
                 reason = f"column {names[column]!r}: {mistake}{self.remedy(names[column], text)}"
                 raise _refused(self.path, self.lines[row], reason)
-            count_of[code] = whole_count(text)
         starts = range(0, self.n_rows, _BLOCK_ROWS)
         parts = [sparse.csr_matrix(count_of[codes[k : k + _BLOCK_ROWS]]) for k in starts]
         counts: CountMatrix = sparse.vstack(parts, format="csr")
@@ -262,7 +254,7 @@ def records_of(
 
     The separator is added to `separators`.
     """
-    lines, sep, header = _lines(path, dialect.encoding), dialect.sep, ""
+    lines, sep, header = text_lines(path, dialect.encoding), dialect.sep, ""
     n_skipped = sum(1 for _ in islice(lines, dialect.skiprows)) - 1
     for header in lines:
         n_skipped += 1
@@ -273,20 +265,14 @@ def records_of(
             break
     head = [header, *islice(lines, LINES_LOOKED_AT)]
     own = "\t" if ".tsv" in path.name.lower() and "\t" in header else None
-    sep = sep or own or separator_of(head, dialect.quotechar) or ","
+    sep = sep or own or separator_of(head) or ","
     if sep not in header and dialect.columns is not None:
         sep = " "
     if separators is not None:
         separators.append(sep)
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-    reader = csv.reader(
-        chain(head, lines),
-        delimiter=sep,
-        quotechar=dialect.quotechar,
-        skipinitialspace=sep == " ",
-        strict=True,
-    )
+    reader = csv.reader(chain(head, lines), delimiter=sep, skipinitialspace=sep == " ", strict=True)
     line = n_skipped + 1
     try:
         for fields in reader:
@@ -297,25 +283,6 @@ def records_of(
         unended = "unexpected end" in str(error)
         reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
         raise _refused(path, line, reason) from error
-
-
-def _lines(path: Path, encoding: str) -> Iterator[str]:
-    """The lines of a file, with their ends: CR, LF or both."""
-    number, own = 1, "utf-8-sig" if encoding == "utf-8" else encoding
-    with open_binary(path) as stream, reading(path):
-        text = io.TextIOWrapper(stream, own, newline="")
-        try:
-            while line := text.readline(_LONGEST_LINE):
-                if len(line) == _LONGEST_LINE:
-                    raise _refused(path, number, "the line has no end in 64 MiB")
-                number += 1
-                yield line
-        except UnicodeDecodeError as error:
-            number += error.object[: error.start].count(b"\n")
-            start = 0 if number == 1 else error.start
-            other = other_encoding(error.object[start:] + stream.read(_LONGEST_LINE))
-            told = f"the file is not valid {encoding}; try {argument('encoding', other)}"
-            raise _refused(path, number, told) from error
 
 
 def _refused(path: Path, line: int, reason: str) -> FileFormatError:
@@ -330,18 +297,18 @@ def _array_of(texts: list[str | None]) -> NDArray[Any]:
     return np.array([np.nan if text is None else number_of(text) for text in texts], dtype=float)
 
 
-def separator_of(lines: list[str], quotechar: str = '"') -> str | None:
+def separator_of(lines: list[str]) -> str | None:
     """The most frequent separator of a header outside quotes; None if there is none.
 
     If the header has none, it is one of the other lines, equally often in each: before numbers
     only, or twice and more below a title. Below a comment it is in each. The header of a column of
     texts stands for none, since texts hold any character.
     """
-    plain = ["".join(line.split(quotechar)[::2]) for line in lines]
+    plain = ["".join(line.split('"')[::2]) for line in lines]
     sep = max(_SEPARATORS, key=plain[0].count)
     if sep in plain[0] and not plain[0].startswith("# "):
         return sep
-    if lines[0].strip().strip(quotechar).lower() in NAMES["text"]:
+    if lines[0].strip().strip('"').lower() in NAMES["text"]:
         return None
     others = [line for line in plain[1:] if line.strip() and not line.startswith("# ")]
     is_title, is_comment = " " in plain[0].strip(), plain[0].startswith("#")

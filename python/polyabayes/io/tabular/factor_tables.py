@@ -26,7 +26,6 @@ def read_factor_csv(
     *,
     counts: str | None = None,
     sep: str | None = None,
-    quotechar: str = '"',
     encoding: str = "utf-8",
     skiprows: int = 0,
     columns: Sequence[str] | None = None,
@@ -40,7 +39,7 @@ def read_factor_csv(
     as ``NA``, are labels, with a warning.
     """
     pandas = import_pandas()
-    table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
+    table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
     table.maker, table.given = "CountTensor.from_frame", {"axes": axes, "counts": counts}
     with content_of(path):
         counts = count_column(table, axes, counts)

@@ -73,10 +73,8 @@ def parquet_blocks(
             n_documents += found.counts.shape[0]
             used = np.asarray((found.counts > 0).sum(axis=0)).ravel().tolist()
             seen.update(dict(zip(list(found.vocabulary), used, strict=True)))
-        lower, upper = (
-            number_of_documents(name, value, n_documents)
-            for name, value in (("min_df", least), ("max_df", most))
-        )
+        lower = number_of_documents("min_df", least, n_documents)
+        upper = number_of_documents("max_df", most, n_documents)
         words = label_order(word for word, n in seen.items() if lower <= n <= upper) or None
     for found in read():
         corpus = Corpus._made(found)

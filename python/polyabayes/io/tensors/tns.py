@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,10 +157,8 @@ def _read_modes(path: Path) -> tuple[list[str], Shape, list[list[str] | None]] |
 
 def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
     """Context that writes the axes of a tensor next to the counts, which its body writes."""
-    modes = []
-    for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True):
-        mode: dict[str, Any] = {"name": name, "size": size}
-        if labels is not None:
-            mode["labels"] = labels.tolist()
-        modes.append(mode)
+    modes = [
+        {"name": name, "size": size, "labels": None if labels is None else labels.tolist()}
+        for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
+    ]
     return beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")

@@ -80,7 +80,13 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         FittedModel.classes[cls.__name__] = cls
 
     def score_samples(
-        self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None
+        self,
+        X: Any,
+        *,
+        layer: str | None = None,
+        exposure: Any = None,
+        covariates: Any = None,
+        missing_words: str | None = None,
     ) -> NDArray[np.float64]:
         """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
 
@@ -100,7 +106,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         >>> model.score_samples([[1, 1, 1, 0]]).round(6).tolist()
         [-4.474051]
         """
-        return self._log_likelihood(of_layer(X, layer), exposure, covariates).values
+        model, corpus = self._measured(of_layer(X, layer), missing_words=missing_words)
+        return model._log_likelihood(corpus, exposure, covariates).values
 
     def score(
         self,
@@ -110,6 +117,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         layer: str | None = None,
         exposure: Any = None,
         covariates: Any = None,
+        missing_words: str | None = None,
     ) -> float:
         """Mean log-likelihood in nats per token; higher is better.
 
@@ -138,10 +146,17 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         >>> round(model.score([[1, 1, 1, 0]]), 6)
         -1.49135
         """
-        return self._total(of_layer(X, layer), exposure, covariates).nats_per_token
+        model, corpus = self._measured(of_layer(X, layer), missing_words=missing_words)
+        return model._total(corpus, exposure, covariates).nats_per_token
 
     def perplexity(
-        self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None
+        self,
+        X: Any,
+        *,
+        layer: str | None = None,
+        exposure: Any = None,
+        covariates: Any = None,
+        missing_words: str | None = None,
     ) -> float:
         """Perplexity: exp(-mean log probability per token), given the lengths; lower is better.
 
@@ -166,7 +181,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         4.4431
         """
         event = {"event": "sequence", "given_length": True}
-        return self._total(of_layer(X, layer), exposure, covariates, **event).perplexity
+        model, corpus = self._measured(of_layer(X, layer), missing_words=missing_words)
+        return model._total(corpus, exposure, covariates, **event).perplexity
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
         """Names of the columns of ``transform``: topic0, topic1, and so on.
@@ -286,27 +302,24 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         caption = f"{type(self).__name__}: {n_topics:,} topics of {n_words:,} words"
         return diagram + topics_html(self.components_, self.vocabulary_, caption)
 
-    def _total(self, X: Any, exposure: Any, covariates: Any, **event: Any) -> LogLikelihood:
+    def _total(self, corpus: Corpus, exposure: Any, covariates: Any, **event: Any) -> LogLikelihood:
         """Scores whose mean per token has just the needed accuracy."""
-        model, corpus = self._measured(X)
         target = {"nats_per_token_std_error": enough_for(corpus.n_documents)}
         if not corpus.n_tokens:
             raise InvalidArgumentError(
                 "X holds no tokens, so there is no mean over them: score_samples gives the "
                 "log-likelihood of empty documents"
             )
-        return model._log_likelihood(corpus, exposure, covariates, **target, **event)
+        return self._log_likelihood(corpus, exposure, covariates, **target, **event)
 
     def _log_likelihood(
-        self, X: Any, exposure: Any, covariates: Any, **options: Any
+        self, corpus: Corpus, exposure: Any, covariates: Any, **options: Any
     ) -> LogLikelihood:
         """Scores of documents; warnings name the function that takes the remedy."""
-        model, corpus = self._measured(X)
-        corpus = exposed(model, corpus, exposure)
         with quiet():
             result = log_likelihood(
-                model,
-                corpus,
+                self,
+                exposed(self, corpus, exposure),
                 covariates=covariates,
                 random_state=self.seed_,
                 n_jobs=self.n_jobs,

@@ -143,7 +143,6 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
         {X}
         {as of transform}
         {unseen}
-        {missing words}
 
         Returns
         -------
