@@ -305,20 +305,24 @@ def fitted(recipe: Recipe, parts: Parts, name: str, n_topics: int) -> tuple[Any,
     return model, known
 
 
+def scored(model: Any, test: pb.Corpus, **options: Any) -> Any:
+    """Log-likelihoods of the test documents as ordered tokens, given their lengths."""
+    return pb.log_likelihood(
+        *(model, test),
+        event="sequence",
+        given_length=True,
+        nats_per_token_std_error=STD_ERROR,
+        n_jobs=1,
+        random_state=0,
+        **options,
+    )
+
+
 def measured(corpus: str, name: str, n_topics: int) -> dict[str, Any]:
     """Fit a model and score the test documents."""
     parts, recipe = split(corpus), MODELS[name]
     model, fit = fitted(recipe, parts, name, n_topics)
-    result, seconds = timed(
-        pb.log_likelihood,
-        *(model, parts[1]),
-        event="sequence",
-        given_length=True,
-        covariates=fit["covariates"],
-        nats_per_token_std_error=STD_ERROR,
-        n_jobs=1,
-        random_state=0,
-    )
+    result, seconds = timed(scored, model, parts[1], covariates=fit["covariates"])
     return {
         "corpus": corpus,
         "counts": fit["counts"],
@@ -390,7 +394,7 @@ def rows_as_file(found: pd.DataFrame) -> None:
 
 
 def draw(found: pd.DataFrame) -> None:
-    """Nats per token of each model, a panel for each corpus; sizes without a score are named."""
+    """Nats per token of each model, a panel for each corpus."""
     import matplotlib.pyplot as plt
 
     # Colours of Okabe & Ito (2008).
@@ -408,18 +412,8 @@ def draw(found: pd.DataFrame) -> None:
             kept = of_corpus[of_corpus.topics == size]
             style = {"color": colour, "label": f"K = {size}"}
             ax.plot(kept.nats, kept.model.map(places), marker, **style)
-        middle, computed = np.mean(ax.get_xlim()), sorted(set(of_corpus.topics))
-        for model, kept in of_corpus.groupby("model", sort=False):
-            missing = [str(size) for size in computed if size not in set(kept.topics)]
-            note = f"chooses K = {kept.used.iloc[0]}" if "HDP" in model else ""
-            note = note or f"K = {', '.join(missing)} not computed" if missing else ""
-            right = kept.nats.max() < middle
-            ends = (kept.nats.max(), 7, "left") if right else (kept.nats.min(), -7, "right")
-            x, shift, side = ends
-            style = {"ha": side, "va": "center", "color": "0.4", "size": "x-small"}
-            ax.annotate(note, (x, places[model]), (shift, 0), textcoords="offset points", **style)
         ax.set_yticks(list(places.values()), list(places))
-        ax.set_title(corpus if len(computed) > 1 else f"{corpus}: K = {computed[0]} only")
+        ax.set_title(corpus)
         ax.grid(alpha=0.3)
         ax.locator_params(axis="x", nbins=5)
         ax.set_xlabel("held-out nats per token (better \N{RIGHTWARDS ARROW})")

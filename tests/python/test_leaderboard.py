@@ -12,6 +12,7 @@ import polyabayes as pb
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
 
+import equal_time
 import leaderboard
 
 COUNTS = np.random.default_rng(0).poisson(1.0, (30, 8)) + 1
@@ -64,3 +65,12 @@ def test_the_hash_is_that_of_counts_order_and_split():
     split = pb.Corpus(COUNTS[:20], WORDS), pb.Corpus(COUNTS[20:], WORDS)
     others = [leaderboard.fingerprint(*p) for p in ((changed, PARTS[1]), PARTS[::-1], split)]
     assert len({found, *others}) == 4
+
+
+def test_a_fit_in_equal_time_takes_its_budget(monkeypatch):
+    monkeypatch.setattr(
+        equal_time, "timed", lambda fit, n_sweeps: (fit(n_sweeps), 3 + n_sweeps / 9)
+    )
+    model, n_sweeps, seconds = equal_time.within(str, 30.0, 20)
+    assert model == str(n_sweeps)
+    assert seconds == pytest.approx(30, rel=equal_time.TOLERANCE)
