@@ -222,7 +222,8 @@ impl DocumentBlock {
         let bursts = step.urns.bursts;
         let n_documents = self.lengths.len();
         let mut cells = bursts.map_or_else(Cells::default, |it| Cells::new(it, n_documents));
-        let mut groups = bursts.map(|it| GroupDraws::new(it, &cells.repeat));
+        let mut groups =
+            bursts.map_or_else(GroupDraws::default, |it| GroupDraws::new(it, &cells.repeat));
         for word in 0..self.word_starts.len() - 1 {
             let tokens = self.word_starts[word]..self.word_starts[word + 1];
             if tokens.is_empty() {
@@ -234,18 +235,21 @@ impl DocumentBlock {
             if bursts.is_some() {
                 cells.take_up(&self.token_documents[tokens.clone()], &self.topics[tokens.clone()]);
             }
+            let key = step.key.unit(word as u64);
             let mut tokens = WordTokens {
-                key: step.key.unit(word as u64),
+                key,
                 first_document: self.documents_before + self.documents.start,
                 first: tokens.start,
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
             };
-            tokens.draw(&urn, tallies, &mut cells, &mut uniforms);
-            if let Some(groups) = groups.as_mut().filter(|_| !cells.is_empty()) {
+            let mut most_runs = usize::MAX;
+            if !cells.is_empty() && groups::are_moved(key) {
                 groups.take_up(&urn);
-                tokens.draw_groups(groups, tallies, &mut cells, &mut uniforms);
+                tokens.draw_groups(&mut groups, tallies, &mut cells, &mut uniforms);
+                most_runs = 1;
             }
+            tokens.draw(&urn, tallies, &mut cells, most_runs, &mut uniforms);
             cells.add_repeated(word as u32, &mut repeated);
         }
         Ok(repeated)
@@ -264,19 +268,20 @@ struct WordTokens<'a> {
 }
 
 impl WordTokens<'_> {
-    /// Draws them; `uniforms` is room for numbers.
+    /// Draws the first `most_runs` runs of them; `uniforms` is room for numbers.
     fn draw(
         &mut self,
         urn: &Word<'_>,
         tallies: &mut impl Tallies,
         cells: &mut Cells,
+        most_runs: usize,
         uniforms: &mut Vec<f64>,
     ) {
         let is_repeated = !cells.is_empty();
         let numbers = self.key.counter();
         let (mut topics, mut first) = (&mut *self.topics, self.first);
         // Tokens of one document wait for each other.
-        for (repeat, run) in (0..).zip(self.documents.chunk_by(|x, y| x < y)) {
+        for (repeat, run) in (0..).zip(self.documents.chunk_by(|x, y| x < y)).take(most_runs) {
             let first_index = (self.first_document as u64) << 32 | repeat;
             uniforms.resize(run.len().next_multiple_of(BATCH), 0.0);
             numbers.fill(first_index, run, uniforms);
@@ -303,7 +308,7 @@ impl WordTokens<'_> {
         }
     }
 
-    /// Moves all tokens of the word together in some of the documents in which one topic holds them.
+    /// Moves all tokens of the word together in the documents in which one topic holds them.
     fn draw_groups(
         &mut self,
         groups: &mut GroupDraws,
@@ -318,11 +323,8 @@ impl WordTokens<'_> {
         self.key.counter().fill(first_index, &documents, uniforms);
         let mut runs = vec![];
         for (&(document, group), &u) in whole.iter().zip(&*uniforms) {
-            if u >= groups::SHARE {
-                continue;
-            }
             let counts = tallies.counts(document as usize);
-            let new = groups.draw(tallies.own(document as usize), counts, group, u / groups::SHARE);
+            let new = groups.draw(tallies.own(document as usize), counts, group, u);
             let (old, n_tokens) = group;
             let Some(new) = new.filter(|new| *new != old) else { continue };
             if runs.is_empty() {
