@@ -243,13 +243,11 @@ impl DocumentBlock {
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
             };
-            let mut most_runs = usize::MAX;
-            if !cells.is_empty() && groups::are_moved(key) {
+            if !cells.is_empty() && groups::are_drawn(key) {
                 groups.take_up(&urn);
                 tokens.draw_groups(&mut groups, tallies, &mut cells, &mut uniforms);
-                most_runs = 1;
             }
-            tokens.draw(&urn, tallies, &mut cells, most_runs, &mut uniforms);
+            tokens.draw(&urn, tallies, &mut cells, &mut uniforms);
             cells.add_repeated(word as u32, &mut repeated);
         }
         Ok(repeated)
@@ -268,20 +266,19 @@ struct WordTokens<'a> {
 }
 
 impl WordTokens<'_> {
-    /// Draws the first `most_runs` runs of them; `uniforms` is room for numbers.
+    /// Draws them; `uniforms` is room for numbers.
     fn draw(
         &mut self,
         urn: &Word<'_>,
         tallies: &mut impl Tallies,
         cells: &mut Cells,
-        most_runs: usize,
         uniforms: &mut Vec<f64>,
     ) {
         let is_repeated = !cells.is_empty();
         let numbers = self.key.counter();
         let (mut topics, mut first) = (&mut *self.topics, self.first);
         // Tokens of one document wait for each other.
-        for (repeat, run) in (0..).zip(self.documents.chunk_by(|x, y| x < y)).take(most_runs) {
+        for (repeat, run) in (0..).zip(self.documents.chunk_by(|x, y| x < y)) {
             let first_index = (self.first_document as u64) << 32 | repeat;
             uniforms.resize(run.len().next_multiple_of(BATCH), 0.0);
             numbers.fill(first_index, run, uniforms);
