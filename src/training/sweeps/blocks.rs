@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::cells::{BurstWeights, Cells, RepeatedWord};
+use super::groups::{self, GroupDraws};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
@@ -221,6 +222,8 @@ impl DocumentBlock {
         let bursts = step.urns.bursts;
         let n_documents = self.lengths.len();
         let mut cells = bursts.map_or_else(Cells::default, |it| Cells::new(it, n_documents));
+        let mut groups =
+            bursts.map_or_else(GroupDraws::default, |it| GroupDraws::new(it, &cells.repeat));
         for word in 0..self.word_starts.len() - 1 {
             let tokens = self.word_starts[word]..self.word_starts[word + 1];
             if tokens.is_empty() {
@@ -232,13 +235,18 @@ impl DocumentBlock {
             if bursts.is_some() {
                 cells.take_up(&self.token_documents[tokens.clone()], &self.topics[tokens.clone()]);
             }
-            let tokens = WordTokens {
-                key: step.key.unit(word as u64),
+            let key = step.key.unit(word as u64);
+            let mut tokens = WordTokens {
+                key,
                 first_document: self.documents_before + self.documents.start,
                 first: tokens.start,
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
             };
+            if !cells.is_empty() && groups::are_drawn(key) {
+                groups.take_up(&urn);
+                tokens.draw_groups(&mut groups, tallies, &mut cells, &mut uniforms);
+            }
             tokens.draw(&urn, tallies, &mut cells, &mut uniforms);
             cells.add_repeated(word as u32, &mut repeated);
         }
@@ -260,7 +268,7 @@ struct WordTokens<'a> {
 impl WordTokens<'_> {
     /// Draws them; `uniforms` is room for numbers.
     fn draw(
-        self,
+        &mut self,
         urn: &Word<'_>,
         tallies: &mut impl Tallies,
         cells: &mut Cells,
@@ -268,7 +276,7 @@ impl WordTokens<'_> {
     ) {
         let is_repeated = !cells.is_empty();
         let numbers = self.key.counter();
-        let (mut topics, mut first) = (self.topics, self.first);
+        let (mut topics, mut first) = (&mut *self.topics, self.first);
         // Tokens of one document wait for each other.
         for (repeat, run) in (0..).zip(self.documents.chunk_by(|x, y| x < y)) {
             let first_index = (self.first_document as u64) << 32 | repeat;
@@ -293,6 +301,49 @@ impl WordTokens<'_> {
                 if is_repeated {
                     cells.add(documents, own);
                 }
+            }
+        }
+    }
+
+    /// Moves all tokens of the word together in the documents in which one topic holds them.
+    fn draw_groups(
+        &mut self,
+        groups: &mut GroupDraws,
+        tallies: &mut impl Tallies,
+        cells: &mut Cells,
+        uniforms: &mut Vec<f64>,
+    ) {
+        let whole: Vec<_> = cells.whole().collect();
+        let documents: Vec<_> = whole.iter().map(|it| it.0).collect();
+        uniforms.resize(documents.len(), 0.0);
+        let first_index = (self.first_document as u64) << 32 | u64::from(u32::MAX);
+        self.key.counter().fill(first_index, &documents, uniforms);
+        let mut runs = vec![];
+        for (&(document, group), &u) in whole.iter().zip(&*uniforms) {
+            let counts = tallies.counts(document as usize);
+            let new = groups.draw(tallies.own(document as usize), counts, group, u);
+            let (old, n_tokens) = group;
+            let Some(new) = new.filter(|new| *new != old) else { continue };
+            if runs.is_empty() {
+                let lengths = self.documents.chunk_by(|x, y| x < y).map(<[u32]>::len);
+                runs.extend(lengths.scan(0, |end, n| {
+                    *end += n;
+                    Some(*end - n..*end)
+                }));
+            }
+            // The token after i others of its document is in run i.
+            for run in &runs[..usize::from(n_tokens)] {
+                let Ok(place) = self.documents[run.clone()].binary_search(&document) else {
+                    continue;
+                };
+                let token = run.start + place;
+                let topic = &mut self.topics[token..=token];
+                let tokens = Batch { first: self.first + token, documents: &[document] };
+                tallies.remove(tokens, topic);
+                cells.remove(&[document], topic);
+                topic[0] = new;
+                tallies.put(tokens, topic);
+                cells.add(&[document], topic);
             }
         }
     }

@@ -130,6 +130,12 @@ impl Cells {
         self.repeated.iter().flat_map(|&cell| self.entries_of(cell))
     }
 
+    /// Documents, topics and numbers of tokens of the cells that are whole in one topic.
+    pub(super) fn whole(&self) -> impl Iterator<Item = (u32, (u16, u16))> {
+        let whole = self.repeated.iter().filter(|cell| cell.n_topics == 1);
+        whole.map(|cell| (cell.document, self.entries[cell.start]))
+    }
+
     fn entries_of(&self, cell: Cell) -> &[(u16, u16)] {
         &self.entries[cell.start..][..cell.n_topics]
     }

@@ -191,6 +191,18 @@ impl Tallies for Dense {
         }
     }
 
+    fn put(&mut self, tokens: Batch<'_>, topics: &[u16]) {
+        for (&document, &topic) in tokens.documents.iter().zip(topics) {
+            self.shift(document, topic, 1);
+        }
+    }
+
+    fn own(&self, document: usize) -> (&[f64], &[f64]) {
+        let (own, n_topics) = (&self.own, self.n_topics);
+        let factors = own.factors.get(document * n_topics..).unwrap_or_default();
+        (&own.a[document * own.stride..][..n_topics], &factors[..factors.len().min(n_topics)])
+    }
+
     fn take_up(&mut self, word: &Word<'_>) {
         take_up(&mut self.row, word);
     }

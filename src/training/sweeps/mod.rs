@@ -9,6 +9,7 @@ mod cells;
 mod collapsed;
 mod dense;
 mod exposed;
+mod groups;
 mod inverse_cdf;
 mod long_documents;
 #[cfg(target_arch = "x86_64")]

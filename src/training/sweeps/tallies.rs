@@ -42,6 +42,12 @@ pub(super) trait Tallies {
     /// Takes tokens out of their documents.
     fn remove(&mut self, tokens: Batch<'_>, topics: &[u16]);
 
+    /// Adds tokens to their documents.
+    fn put(&mut self, tokens: Batch<'_>, topics: &[u16]);
+
+    /// Pseudo-counts of a document, and factors of its topics where it has such.
+    fn own(&self, document: usize) -> (&[f64], &[f64]);
+
     /// Draws the topics of up to [`BATCH`] tokens of the word taken up, which have been removed
     /// from their documents, and adds them again.
     ///

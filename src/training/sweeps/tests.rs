@@ -43,6 +43,15 @@ fn check_single_topics<T: Tallies>(mut tallies: T) {
     let mut expected = vec![0; N_TOPICS];
     [4, 6, 7].into_iter().for_each(|topic: usize| expected[topic] = 1);
     assert_eq!(counts(&tallies, 0), expected);
+    // Moved without a draw, to a topic that has a token and to one that has none.
+    let tokens = Batch { first: 0, documents: &[0] };
+    tallies.remove(tokens, &[4]);
+    tallies.put(tokens, &[6]);
+    tallies.remove(Batch { first: 2, ..tokens }, &[7]);
+    tallies.put(Batch { first: 2, ..tokens }, &[9]);
+    let mut expected = vec![0; N_TOPICS];
+    (expected[6], expected[9]) = (2, 1);
+    assert_eq!(counts(&tallies, 0), expected);
 }
 
 #[test]

@@ -119,6 +119,19 @@ impl Tallies for Sparse {
         self.lists.remove(tokens);
     }
 
+    fn put(&mut self, tokens: Batch<'_>, topics: &[u16]) {
+        for (token, (&document, &topic)) in
+            (tokens.first..).zip(tokens.documents.iter().zip(topics))
+        {
+            let place = self.lists.place_for(document, topic);
+            self.lists.add(token, document, place);
+        }
+    }
+
+    fn own(&self, _: usize) -> (&[f64], &[f64]) {
+        (&self.lists.bursty.a, &[])
+    }
+
     fn take_up(&mut self, word: &Word<'_>) {
         take_up(&mut self.prior, word);
     }
