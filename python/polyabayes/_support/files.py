@@ -244,7 +244,7 @@ def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
         try:
             while line := text.readline(_LONGEST_LINE):
                 if len(line) == _LONGEST_LINE:
-                    raise FileFormatError(f"{path}, line {number}: it has no end in 64 MiB")
+                    raise FileFormatError(f"{path}, line {number}: the line has no end in 64 MiB")
                 yield line.removeprefix("\ufeff") if number == 1 else line
                 number += 1
         except UnicodeDecodeError as error:

@@ -62,6 +62,6 @@ def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
     try:
         table = feather.read_table(io.BytesIO(bytes(content)))
         table.validate(full=True)
-        return table.to_pandas()  # type: ignore[no-any-return]
+        return table.to_pandas()
     except Exception as error:
         raise FileFormatError(f"{path}: its metadata cannot be read: {error}") from error
