@@ -305,26 +305,3 @@ fn any_number_of_threads_and_any_interruption_gives_the_same_bits() {
         }
     }
 }
-
-/// Infinite concentrations are LDA to the bit; large ones come near it.
-#[test]
-fn topics_that_are_hardly_bursty_are_those_of_lda() {
-    assert!(fixed(2, &[f64::INFINITY; 2]).is_none());
-    for s in [0.0, -1.0, f64::NAN] {
-        assert!(BurstState::new(Concentration::Fixed(vec![s, 1.0]), 2).is_err());
-    }
-    assert!(BurstState::new(Concentration::Fixed(vec![1.0]), 2).is_err());
-    let z = [0, 1, 0, 1, 1, 1, 0];
-    let near = of_topic(cells(&z, 0), 1e9)[0].ln() - of_topic(cells(&z, 0), f64::INFINITY)[0].ln();
-    assert!(near.abs() < 1e-7);
-}
-
-/// Tokens of one document must fit into 16 bits.
-#[test]
-fn documents_that_are_too_long_are_refused() {
-    let counts = CountMatrix::from_dense(&[vec![70_000, 1]]).unwrap();
-    let tokens = MemoryTokens::new(&counts).unwrap();
-    let globals = Box::new(globals(&counts, learned(2), 1));
-    let chain = Chain::new(globals, tokens, drawing(1), None, None, &());
-    assert!(chain.is_err());
-}
