@@ -44,9 +44,10 @@ METHODS = {
     name: by_choice(pb.LatentDirichletAllocation(topic_concentration=s, n_jobs=1), f", {name}")
     for name, s in MODELS.items()
 }
-BURSTS = Part("bursts", REGIMES, drawn, METHODS)
+BURSTS = Part("bursts", REGIMES, drawn, METHODS, rests_on="bursty lda, Gibbs")
 
 KEPT, COMMAND = "choice-bursts-curves", "python -m benches.choice.bursts"
+RESTS_ON = ["lda, Gibbs", "bursty lda, Gibbs"]
 CURVE_SIZES, SWEEPS, ERROR = (5, 10, 20, 40, 80), 100, 0.002
 # Topics that are shown side by side, of the largest of LDA.
 SHOWN, SHOWN_SIZE, SHOWN_CORPUS = 10, 20, "ap"
@@ -82,7 +83,7 @@ def table_of_curves(pieces: dict[tuple[str, int, str], dict[str, Any]]) -> None:
     columns = {"corpus": "s", "topics": "d", "median s": ".0f"} | {
         f"{titles.get(name, name)}, {kind}": formats[name] for name in formats for kind in MODELS
     }
-    table = Table(KEPT, COMMAND, columns, ["lda, Gibbs"])
+    table = Table(KEPT, COMMAND, columns, RESTS_ON)
     for name, size in sorted({key[:2] for key in pieces}):
         of = [pieces[name, size, kind] for kind in MODELS if (name, size, kind) in pieces]
         if len(of) < len(MODELS):
@@ -97,9 +98,7 @@ def table_of_topics(pieces: dict[tuple[str, int, str], dict[str, Any]]) -> None:
     ours, theirs = (pieces[SHOWN_CORPUS, SHOWN_SIZE, kind]["words"] for kind in MODELS)
     common = [[len({*x.split()} & {*y.split()}) for y in ours] for x in theirs]
     pairs = zip(*linear_sum_assignment(common, maximize=True), strict=True)
-    table = Table(
-        f"{KEPT[:13]}-topics", COMMAND, {"LDA": "s", "bursty topics": "s"}, ["lda, Gibbs"]
-    )
+    table = Table(f"{KEPT[:13]}-topics", COMMAND, {"LDA": "s", "bursty topics": "s"}, RESTS_ON)
     for theirs_ix, ours_ix in [*pairs][:SHOWN]:
         table.add(theirs[theirs_ix], ours[ours_ix])
     save(table, note=told([*pieces.values()]))
