@@ -259,8 +259,12 @@ def _end_with_parent() -> None:
     if parent is None:
         return
 
+    maker = os.getppid()
+
     def watch() -> None:
-        parent.join()
+        # Siblings that were forked hold the pipe that tells the end of the parent, too.
+        while parent.is_alive() and os.getppid() == maker:
+            parent.join(_LOOK_SECONDS)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -70,7 +70,7 @@ def _refuse_others(path: Path, own: Path) -> None:
         if other != own:
             raise FileAccessError(
                 f"another process writes shards to {path}: take another folder, or wait until "
-                f"{other.name} is gone"
+                f"{other.name} is gone; if no process writes, remove it"
             )
 
 

@@ -108,6 +108,15 @@ def test_errors_tell_that_chains_remember_their_starts():
     assert 0.93 < (np.abs(z) < 1.96).mean() < 0.99
 
 
+def test_no_topic_of_nearly_equal_ones_comes_first():
+    """Words and topics change places: both topics have half of the document."""
+    topics = np.array([[0.65, 0.35], [0.35, 0.65]])
+    core = known_lda([1.0, 1.0], topics)._core_model(), pb.Corpus([[50, 50]])._core_documents()
+    run = partial(_core.transform, *core, spread=True, n_jobs=1, n_sweeps=128)
+    means = np.array([run(seed=seed)[0, 0, 0] for seed in range(200)])
+    assert abs(means.mean() - 0.5) < 4 * means.std() / np.sqrt(200)
+
+
 @pytest.mark.parametrize("cls", [LDA, PFA])
 def test_an_empty_document_has_the_spread_of_the_prior(cls):
     mean, std = known(cls, TOPICS).topic_weights(np.zeros((1, 4), dtype=int))

@@ -38,7 +38,7 @@ try:
 except (pb.exceptions.PolyabayesError, MemoryError) as error:
     print("refused:", error)
 """
-BLAS = "more than the process has: give it more, or fewer documents at once\n"
+BLAS = "which the process cannot get: give it more, or fewer documents at once\n"
 TOPICS = "topic-word probabilities would take 5.2e12 bytes, more than there is\n"
 
 

@@ -43,8 +43,8 @@ class TopicWeights(Result):
     std : ndarray of shape (n_documents, n_components)
         Posterior standard deviation of each weight.
     std_errors : ndarray of shape (n_documents, n_components)
-        Standard error of each mean, by the spread of 16 chains from different starts; larger if
-        they remember these, as they do if topics are nearly alike.
+        Standard error of each mean, by the spread of 16 chains from different starts; larger where
+        the means of the chains correlate with these, as they do if topics are nearly alike.
     ids : ndarray of str objects, shape (n_documents,), or None
         Names of the documents, if any.
     topics : list of str or None

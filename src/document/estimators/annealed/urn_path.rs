@@ -15,9 +15,9 @@ use crate::urn::{
 };
 
 // Values were chosen by hand: no bench compares others. Those of starts, steps and lowered ends are those
-// with which `python -m benches.truth.coverage` made its records. Those of runs too short to open topics,
-// [`FEWEST_TEMPERATURES`] and [`LEAST_LN_GAIN`], are younger: their trial was the document of 100 topics,
-// half of whose words are those of the next, that is a test of scores now.
+// with which `python -m benches.truth.coverage` made its records. [`FEWEST_TEMPERATURES`] and [`LEAST_LN_GAIN`], for
+// runs too short to open topics, are younger: they were chosen on the document of 100 overlapping topics that
+// is a test of scores now.
 
 /// Balls that every topic is expected to have at least, or an equal share where there are fewer
 /// tokens: the mean field settles on one mode, and the start must not rule out the others.
@@ -58,9 +58,11 @@ const ALL_FULL: usize = 128;
 const FULL_EVERY: usize = 16;
 
 /// Largest r of a topic's second layer that the start has whole. Topics of larger r hardly hold two words, and
-/// get there on a logarithmic scale: in linear steps, the first would be too late to part the words. Balls of
-/// all of them at the start, at least or as many as they have: a word is in about one of them.
+/// get there on a logarithmic scale: in linear steps, the first would be too late to part the words.
 const LARGEST_WHOLE: f64 = 100.0;
+
+/// Balls that all such topics share at the start, if their pseudo-counts are fewer: with about half a ball, the
+/// tokens of a word stay in one of them.
 const FEWEST_PARTED: f64 = 0.5;
 
 /// The reference distribution from which annealing starts.

@@ -1,5 +1,7 @@
 //! Posterior mean and spread of the topic weights of a document under an urn.
 
+use rand::RngExt;
+
 use super::topic_model::TopicModel;
 use crate::control::Observer;
 use crate::counts::Document;
@@ -7,8 +9,8 @@ use crate::document::WeightMoments;
 use crate::document::estimators::mean_field::{self, MeanField};
 use crate::error::Result;
 use crate::estimate::unseen;
-use crate::math::variance;
-use crate::rng::{LANES, Lanes, Rng};
+use crate::math::{dirichlet, pick_lanes, variance};
+use crate::rng::{LANES, Lanes, Rng, UniformLanes};
 use crate::urn::{Counts, LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
 
 // Numbers were chosen by hand, by errors of topic weights against long runs: root mean squares of .0033
@@ -24,6 +26,9 @@ const BURN_IN: usize = 6;
 /// Correlation of chains with their starts that is no sign of anything: that of unrelated ones exceeds it in
 /// one of eleven.
 const CHANCE: f64 = 0.35;
+
+/// Share of a start that follows the mean field whatever is drawn: too small to matter elsewhere.
+const NEGLIGIBLE: f64 = 1e-9;
 
 /// One sweep of so many is over all topics where the likely topics of words are few.
 const SWEEPS_PER_FULL: usize = 7;
@@ -56,11 +61,7 @@ pub(super) fn average_balls(
     let base = mean_field::expected_balls(&urn, &g);
     let lists = Shortlists::of_tokens(&urn, &g, LEFT_OUT).if_short(&urn);
     let mut chains = TopicChains::new(&urn, rng)?;
-    // As many balls as there are pseudo-counts, shared as in the mean field: starts differ as draws of
-    // the prior do, so that the spread of chains that remember them shows it.
-    let scale = urn.pseudo_counts().iter().sum::<f64>() / base.iter().sum::<f64>();
-    let base: Vec<f64> = base.iter().map(|balls| scale * balls).collect();
-    chains.extend_all(UrnTarget { base: &base, ..target }, observer, |_| ())?;
+    start(&mut chains, &urn, &base, rng);
     let starts = chains.balls().to_vec();
     let n_kept = n_sweeps.div_ceil(LANES);
     let (mut sums, mut squares) = (vec![[0.0; LANES]; urn.n_topics()], vec![0.0; urn.n_topics()]);
@@ -89,6 +90,41 @@ pub(super) fn average_balls(
         moments.errors[topic] = share * error_of_sum(&parts, &starts[place], n_kept * LANES);
     }
     Ok(())
+}
+
+/// Puts the tokens of each chain into topics by weights that are its own: a draw of a Dirichlet distribution with
+/// the mean of these balls, and as many as there are pseudo-counts. Starts thus differ as draws of the prior
+/// do, and the spread of chains that remember them shows it.
+fn start<U: UniformLanes>(
+    chains: &mut TopicChains<U>,
+    urn: &LocalUrn,
+    base: &[f64],
+    rng: &mut Rng,
+) {
+    let n_topics = base.len();
+    let of_base = base.iter().sum::<f64>();
+    let scale = urn.pseudo_counts().iter().sum::<f64>() / of_base;
+    let shapes: Vec<f64> = base.iter().map(|balls| scale * balls).collect();
+    let (mut weights, mut sums) = (vec![[0.0; LANES]; n_topics], vec![[0.0; LANES]; n_topics]);
+    let mut drawn = vec![0.0; n_topics];
+    for lane in 0..LANES {
+        dirichlet(&shapes, &mut drawn, rng);
+        for (topic, weights) in weights.iter_mut().enumerate() {
+            // Where the topics of the lane cannot produce a word, its token follows the balls.
+            weights[lane] = drawn[topic] + NEGLIGIBLE * base[topic] / of_base;
+        }
+    }
+    for token in 0..chains.cells().len() {
+        let first = chains.cells()[token] as usize * n_topics;
+        let mut sum = [0.0; LANES];
+        let parts = weights.iter().zip(&urn.all_weights()[first..]);
+        for (sums, (weights, q)) in sums.iter_mut().zip(parts) {
+            (0..LANES).for_each(|lane| sum[lane] += weights[lane] * q);
+            *sums = sum;
+        }
+        let uniforms = std::array::from_fn(|_| rng.random());
+        chains.put(pick_lanes(&sums, uniforms).map(|topic| topic as u16));
+    }
 }
 
 /// Standard error of the sum of parts, one a chain, or of what none of so many sweeps has seen. Where parts
