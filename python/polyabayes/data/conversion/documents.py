@@ -136,8 +136,9 @@ def counted_texts(
     documents: Iterable[Any], vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool
 ) -> Source:
     """Counts and words of texts, or of lists of tokens, which are checked."""
+    vocabulary = None if vocabulary is None else checked_words(vocabulary)
     if are_tokens:
-        known = None if vocabulary is None or options else set(checked_words(vocabulary))
+        known = None if vocabulary is None or options else set(vocabulary)
         documents = map(sources.checked_tokens, count(), documents, repeat(known))
         start: list[Any] = []
         for tokens in documents:
