@@ -48,10 +48,11 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
     stream = io.BytesIO()
     try:
         feather.write_feather(metadata.reset_index(drop=True), stream)
-        _read(feather, stream.getvalue())  # Arrow writes categories that it cannot read.
+        # Arrow writes categories of intervals and of periods, but cannot read them.
+        metadata_of_bytes(Path("metadata"), stream.getvalue())
     except Exception as error:
         told = f"{argument('metadata')} has a column that cannot be written ({error}): make its "
-        told += "values of one type, intervals and periods as text, or omit it by corpus.with_metadata(...)"
+        told += "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
         raise InvalidTypeError(told) from error
     return stream.getvalue()
 
@@ -60,12 +61,8 @@ def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
     """Restore the table from the bytes of :func:`metadata_bytes`; `path` is for messages."""
     feather: Any = import_optional("pyarrow.feather", "reading metadata needs pyarrow", "frames")
     try:
-        return _read(feather, content)
+        table = feather.read_table(io.BytesIO(bytes(content)))
+        table.validate(full=True)
+        return table.to_pandas()
     except Exception as error:
         raise FileFormatError(f"{path}: its metadata cannot be read: {error}") from error
-
-
-def _read(feather: Any, content: Any) -> pd.DataFrame:
-    table = feather.read_table(io.BytesIO(bytes(content)))
-    table.validate(full=True)
-    return table.to_pandas()
