@@ -18,7 +18,8 @@ from polyabayes.data.counts import Words, checked_words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number
 
-_TABBED = ".tsv"
+# Longest field that csv reads.
+_FIELD = 1 << 17
 
 VocabularyLike: TypeAlias = "str | os.PathLike[str] | Sequence[str] | NDArray[Any]"
 
@@ -35,7 +36,7 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
     path = Path(vocabulary)
     words = read_lines(path, encoding)
     _refuse_numbers(path, words)
-    if Path(path.name.removesuffix(".gz")).suffix.lower() == _TABBED:
+    if _is_tabbed(path):
         words = [line.partition("\t")[0] for line in words]
     while words and not words[-1].strip():
         words.pop()
@@ -50,24 +51,35 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
 
 def _refuse_numbers(path: Path, lines: list[str]) -> None:
     """Refuse words with their numbers or counts beside them; the call reads the words in order."""
+    lines = [line for line in lines if line.strip()]
     for sep in "\t,; ":
-        rows = list(filter(None, csv.reader(lines, delimiter=sep)))
-        if len(rows) < 2 or len(rows[1]) < 2 or {*map(len, rows[1:])} != {len(rows[1])}:
+        if len(lines) < 2 or sep not in lines[1] or len(max(lines, key=len)) > _FIELD:
             continue
-        columns = list(zip(*rows[1:], strict=True))
+        # Quotes of tables; in lines with tabs or blanks, a quote may be a word.
+        quoting = 0 if sep in ",;" or all('"' in line for line in lines[1:]) else csv.QUOTE_NONE
+        rows = [next(csv.reader([line], delimiter=sep, quoting=quoting)) for line in lines]
+        columns = list(zip(*rows[1:], strict=False))
         numbers = [k for k, column in enumerate(columns) if all(map(is_number, column))]
-        words = [k for k in range(len(columns)) if k not in numbers]
-        if not numbers or not words:
+        word = next((k for k in range(len(columns)) if k not in numbers), None)
+        if {*map(len, rows[1:])} != {len(columns)} or not numbers or word is None:
             continue
         is_header = len(rows[0]) < len(columns) or not is_number(rows[0][numbers[0]])
-        code = f"pathlib.Path({str(path)!r}).read_text().splitlines()"
-        code = f"csv.reader({code}, delimiter={sep!r})"
-        code = f"[*{code}][1:]" if is_header else code
-        ids = [int(row[numbers[0]]) for row in rows[is_header:]]
-        if ids != sorted(ids) and sorted(ids) in ([*range(len(ids))], [*range(1, len(ids) + 1)]):
-            code = f"sorted({code}, key=lambda row: int(row[{numbers[0]}]))"
-        told = f"its lines hold numbers beside words; give the words, [row[{words[0]}] for row in"
-        raise FileFormatError(f"{path}: {told} {code}]")
+        rows = rows[is_header:]
+        ids = [int(row[numbers[0]]) for row in rows]
+        are_ids = sorted(ids) in ([*range(len(ids))], [*range(1, len(ids) + 1)])
+        # Places of a genome repeat names; bigrams may end in numbers; a .tsv begins with its words.
+        is_read = _is_tabbed(path) and sep == "\t" and not word and not is_header
+        if is_read or (sep == " " and not are_ids) or len({row[word] for row in rows}) < len(rows):
+            continue
+        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting={quoting}, "
+        code += f"skiprows={is_header:d}, dtype={{{word}: str}}, keep_default_na=False)"
+        code += f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
+        told = f"its lines hold numbers beside words; give the words, {code}[{word}].tolist()"
+        raise FileFormatError(f"{path}: {told}")
+
+
+def _is_tabbed(path: Path) -> bool:
+    return Path(path.name.removesuffix(".gz")).suffix.lower() == ".tsv"
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
