@@ -56,7 +56,8 @@ def _refuse_numbers(path: Path, lines: list[str]) -> None:
         if len(lines) < 2 or sep not in lines[1] or len(max(lines, key=len)) > _FIELD:
             continue
         # Quotes of tables; in lines with tabs or blanks, a quote may be a word.
-        quoting = 0 if sep in ",;" or all('"' in line for line in lines[1:]) else csv.QUOTE_NONE
+        is_quoted = sep in ",;" or all('"' in line for line in lines[1:])
+        quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
         rows = [next(csv.reader([line], delimiter=sep, quoting=quoting)) for line in lines]
         columns = list(zip(*rows[1:], strict=False))
         numbers = [k for k, column in enumerate(columns) if all(map(is_number, column))]
@@ -71,7 +72,7 @@ def _refuse_numbers(path: Path, lines: list[str]) -> None:
         is_read = _is_tabbed(path) and sep == "\t" and not word and not is_header
         if is_read or (sep == " " and not are_ids) or len({row[word] for row in rows}) < len(rows):
             continue
-        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting={quoting}, "
+        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting={quoting:d}, "
         code += f"skiprows={is_header:d}, dtype={{{word}: str}}, keep_default_na=False)"
         code += f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
         told = f"its lines hold numbers beside words; give the words, {code}[{word}].tolist()"
