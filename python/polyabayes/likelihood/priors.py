@@ -83,7 +83,11 @@ def covariates_by_model(
     """Covariates by the names of the models that use them."""
     if covariates is None:
         return {}
-    if isinstance(covariates, Mapping) and not set(models).isdisjoint(covariates):
+    is_named = isinstance(covariates, Mapping) and (
+        not set(models).isdisjoint(covariates)
+        or any(getattr(rows, "ndim", 1) > 1 for rows in covariates.values())
+    )
+    if is_named:
         strangers = [name for name in covariates if name not in models]
         if strangers:
             rule = (
