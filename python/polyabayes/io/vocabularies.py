@@ -18,9 +18,6 @@ from polyabayes.data.counts import Words, checked_words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number
 
-# Longest field that csv reads.
-_FIELD = 1 << 17
-
 VocabularyLike: TypeAlias = "str | os.PathLike[str] | Sequence[str] | NDArray[Any]"
 
 
@@ -35,8 +32,9 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         return checked_words(vocabulary)
     path = Path(vocabulary)
     words = read_lines(path, encoding)
-    _refuse_numbers(path, words)
-    if _is_tabbed(path):
+    is_tabbed = Path(path.name.removesuffix(".gz")).suffix.lower() == ".tsv"
+    _refuse_numbers(path, words, is_tabbed)
+    if is_tabbed:
         words = [line.partition("\t")[0] for line in words]
     while words and not words[-1].strip():
         words.pop()
@@ -49,16 +47,18 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         return checked_words(words)
 
 
-def _refuse_numbers(path: Path, lines: list[str]) -> None:
+def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
     """Refuse words with their numbers or counts beside them; the call reads the words in order."""
     lines = [line for line in lines if line.strip()]
     for sep in "\t,; ":
-        if len(lines) < 2 or sep not in lines[1] or len(max(lines, key=len)) > _FIELD:
+        if len(lines) < 2 or sep not in lines[1] or max(map(len, lines)) > csv.field_size_limit():
             continue
         # Quotes of tables; in lines with tabs or blanks, a quote may be a word.
         is_quoted = sep in ",;" or all('"' in line for line in lines[1:])
-        quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-        rows = [next(csv.reader([line], delimiter=sep, quoting=quoting)) for line in lines]
+        rows = [
+            next(csv.reader([line], delimiter=sep)) if is_quoted else line.split(sep)
+            for line in lines
+        ]
         columns = list(zip(*rows[1:], strict=False))
         numbers = [k for k, column in enumerate(columns) if all(map(is_number, column))]
         word = next((k for k in range(len(columns)) if k not in numbers), None)
@@ -69,18 +69,15 @@ def _refuse_numbers(path: Path, lines: list[str]) -> None:
         ids = [int(row[numbers[0]]) for row in rows]
         are_ids = sorted(ids) in ([*range(len(ids))], [*range(1, len(ids) + 1)])
         # Places of a genome repeat names; bigrams may end in numbers; a .tsv begins with its words.
-        is_read = _is_tabbed(path) and sep == "\t" and not word and not is_header
+        is_read = is_tabbed and sep == "\t" and not word and not is_header
         if is_read or (sep == " " and not are_ids) or len({row[word] for row in rows}) < len(rows):
             continue
-        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting={quoting:d}, "
-        code += f"skiprows={is_header:d}, dtype={{{word}: str}}, keep_default_na=False)"
+        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting="
+        code += f"{3 * (not is_quoted)}, skiprows={is_header:d}, dtype={{{word}: str}}, "
+        code += "keep_default_na=False)"
         code += f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
         told = f"its lines hold numbers beside words; give the words, {code}[{word}].tolist()"
         raise FileFormatError(f"{path}: {told}")
-
-
-def _is_tabbed(path: Path) -> bool:
-    return Path(path.name.removesuffix(".gz")).suffix.lower() == ".tsv"
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
