@@ -48,8 +48,9 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
     stream = io.BytesIO()
     try:
         feather.write_feather(metadata.reset_index(drop=True), stream)
-        feather.read_table(stream)  # Arrow writes categories of intervals, but cannot read them.
-    except (TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
+        # Arrow writes categories of intervals and of periods, but cannot read them.
+        metadata_of_bytes(Path("metadata"), stream.getvalue())
+    except Exception as error:
         told = f"{argument('metadata')} has a column that cannot be written ({error}): make its "
         told += "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
         raise InvalidTypeError(told) from error

@@ -100,7 +100,8 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
 def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, str]:
     """A series or frame of a mapping, and code of it; columns without names go by place."""
     pandas, known = import_pandas(), set(map(str, () if names is None else names))
-    if all(map(np.isscalar, rows.values())):
+    is_table = name in ("metadata", "covariates")
+    if not is_table and all(map(pandas.api.types.is_scalar, rows.values())):
         return pandas.Series(rows), f"pandas.Series({name})"
     if not known.isdisjoint(map(str, rows)):
         code = f"pandas.DataFrame.from_dict({name}, orient='index')"

@@ -26,7 +26,8 @@ def matrices_of_folder(folder: Path) -> list[Path]:
     """Matrices as Cell Ranger writes them, also with the name of a sample before their names."""
     with reading(folder):
         found = sorted(folder.glob(f"*{_MATRIX}.gz")) + sorted(folder.glob(f"*{_MATRIX}"))
-    return [*{path.name.removesuffix(".gz"): path for path in found}.values()]
+    by_name = {path.name.removesuffix(".gz"): path for path in found if path.name[0] != "."}
+    return [by_name[_MATRIX]] if _MATRIX in by_name else [*by_name.values()]
 
 
 def read_10x(

@@ -53,7 +53,8 @@ def refuse_other_kinds(path: Path, name: str | None) -> None:
     is_text = b"\0" not in block or block.startswith(BOMS_UTF16)
     what, remedy = _kind_of(lines[:LINES_LOOKED_AT]) if is_text else _kind_of_bytes(block)
     remedy = _filled(remedy, path)
-    if name in _STRICT and remedy in [argument("format", own) for own in _FORMATS]:
+    is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
+    if is_row or (name in _STRICT and remedy in [argument("format", own) for own in _FORMATS]):
         return
     if lines and not remedy and name in ("text", None):
         what, remedy = _as_table(path, lines)

@@ -18,8 +18,6 @@ from polyabayes.data.counts import Words, checked_words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number
 
-_TABBED = ".tsv"
-
 VocabularyLike: TypeAlias = "str | os.PathLike[str] | Sequence[str] | NDArray[Any]"
 
 
@@ -34,8 +32,9 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         return checked_words(vocabulary)
     path = Path(vocabulary)
     words = read_lines(path, encoding)
-    _refuse_numbers(path, words)
-    if Path(path.name.removesuffix(".gz")).suffix.lower() == _TABBED:
+    is_tabbed = Path(path.name.removesuffix(".gz")).suffix.lower() == ".tsv"
+    _refuse_numbers(path, words, is_tabbed)
+    if is_tabbed:
         words = [line.partition("\t")[0] for line in words]
     while words and not words[-1].strip():
         words.pop()
@@ -48,26 +47,37 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         return checked_words(words)
 
 
-def _refuse_numbers(path: Path, lines: list[str]) -> None:
+def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
     """Refuse words with their numbers or counts beside them; the call reads the words in order."""
+    lines = [line for line in lines if line.strip()]
     for sep in "\t,; ":
-        rows = list(filter(None, csv.reader(lines, delimiter=sep)))
-        if len(rows) < 2 or len(rows[1]) < 2 or {*map(len, rows[1:])} != {len(rows[1])}:
+        if len(lines) < 2 or sep not in lines[1] or max(map(len, lines)) > csv.field_size_limit():
             continue
-        columns = list(zip(*rows[1:], strict=True))
+        # Quotes of tables; in lines with tabs or blanks, a quote may be a word.
+        is_quoted = sep in ",;" or all('"' in line for line in lines[1:])
+        rows = [
+            next(csv.reader([line], delimiter=sep)) if is_quoted else line.split(sep)
+            for line in lines
+        ]
+        columns = list(zip(*rows[1:], strict=False))
         numbers = [k for k, column in enumerate(columns) if all(map(is_number, column))]
-        words = [k for k in range(len(columns)) if k not in numbers]
-        if not numbers or not words:
+        word = next((k for k in range(len(columns)) if k not in numbers), None)
+        if {*map(len, rows[1:])} != {len(columns)} or not numbers or word is None:
             continue
         is_header = len(rows[0]) < len(columns) or not is_number(rows[0][numbers[0]])
-        code = f"pathlib.Path({str(path)!r}).read_text().splitlines()"
-        code = f"csv.reader({code}, delimiter={sep!r})"
-        code = f"[*{code}][1:]" if is_header else code
-        ids = [int(row[numbers[0]]) for row in rows[is_header:]]
-        if ids != sorted(ids) and sorted(ids) in ([*range(len(ids))], [*range(1, len(ids) + 1)]):
-            code = f"sorted({code}, key=lambda row: int(row[{numbers[0]}]))"
-        told = f"its lines hold numbers beside words; give the words, [row[{words[0]}] for row in"
-        raise FileFormatError(f"{path}: {told} {code}]")
+        rows = rows[is_header:]
+        ids = [int(row[numbers[0]]) for row in rows]
+        are_ids = sorted(ids) in ([*range(len(ids))], [*range(1, len(ids) + 1)])
+        # Places of a genome repeat names; bigrams may end in numbers; a .tsv begins with its words.
+        is_read = is_tabbed and sep == "\t" and not word and not is_header
+        if is_read or (sep == " " and not are_ids) or len({row[word] for row in rows}) < len(rows):
+            continue
+        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting="
+        code += f"{3 * (not is_quoted)}, skiprows={is_header:d}, dtype={{{word}: str}}, "
+        code += "keep_default_na=False)"
+        code += f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
+        told = f"its lines hold numbers beside words; give the words, {code}[{word}].tolist()"
+        raise FileFormatError(f"{path}: {told}")
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:

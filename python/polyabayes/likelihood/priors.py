@@ -83,7 +83,8 @@ def covariates_by_model(
     """Covariates by the names of the models that use them."""
     if covariates is None:
         return {}
-    if isinstance(covariates, Mapping) and not set(models).isdisjoint(covariates):
+    given = covariates if isinstance(covariates, Mapping) else {}
+    if any(name in models or getattr(rows, "ndim", 1) > 1 for name, rows in given.items()):
         strangers = [name for name in covariates if name not in models]
         if strangers:
             rule = (

@@ -26,7 +26,7 @@ TYPES = {
     "indices": "<u4",
     "data": "<u4",
     EXPOSURE: "<f8",
-    # A list in JSON and a table in Parquet, as their bytes.
+    # A list in JSON and a table in Arrow, as their bytes.
     IDS: "|u1",
     METADATA: "|u1",
 }

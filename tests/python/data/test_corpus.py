@@ -237,6 +237,8 @@ def test_empty_documents_have_their_likelihood_in_every_form(empty):
     model = known_lda(0.5, [[0.5, 0.25, 0.25]], vocabulary=["a", "b", "c"])
     assert pb.log_likelihood(model, empty).values.tolist() == [0.0] * len(empty)
     assert Corpus.from_documents(empty).n_tokens == 0
+    found = Corpus.from_documents([["urn"]], vocabulary=iter(["ball", "urn"]))
+    assert found.counts.toarray().tolist() == [[0, 1]]
 
 
 def test_every_door_takes_bags_and_streams_of_them():

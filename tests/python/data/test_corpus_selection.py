@@ -167,7 +167,8 @@ def test_metadata_survives_a_file(tmp_path):
     write_corpus(corpus, tmp_path / "x.npz")
     back = read_corpus(tmp_path / "x.npz")
     pd.testing.assert_frame_equal(back.metadata, corpus.metadata)
-    for bad in ([1, "a", None], pd.cut([1.0, 2.0, 3.0], 2)):
+    months = pd.Categorical(pd.period_range("2020-01", periods=3, freq="M"))
+    for bad in ([1, "a", None], pd.cut([1.0, 2.0, 3.0], 2), months):
         with pytest.raises(InvalidTypeError, match=r"metadata has a column .*one type"):
             write_corpus(Corpus(DENSE, metadata=pd.DataFrame({"x": bad})), tmp_path / "y.npz")
     assert not (tmp_path / "y.npz").exists()

@@ -109,6 +109,10 @@ def test_mappings_are_matched_by_name_as_frames_are():
     by_column = {"doc_id": ["d2", "d1"], "age": [9.0, 1.0]}
     for rows in (ages, by_column, pd.DataFrame(by_column), {"age": [1.0, 9.0]}):
         np.testing.assert_array_equal(model.transform(corpus, covariates=rows), expected)
+    by_id = {"d2": 9.0, "d1": 1.0}
+    np.testing.assert_array_equal(model.transform(corpus, covariates=by_id), expected)
+    days = {"d2": pd.Timestamp(9), "d1": None}
+    assert corpus.with_metadata(days).metadata["0"].isna().tolist() == [True, False]
     other = {"d1": [1.0], "d3": [9.0]}
     call = call_of(InvalidArgumentError, model.transform, corpus, covariates=other)
     found = eval(call, {"covariates": other, "corpus": corpus, "pandas": pd})

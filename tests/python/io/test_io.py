@@ -11,7 +11,7 @@ from helpers.refusals import assert_refused
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
-from polyabayes.io import read_corpus, write_corpus
+from polyabayes.io import read_corpus, vocabularies, write_corpus
 from polyabayes.io.matrices import matrix_market
 
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
@@ -133,6 +133,9 @@ def test_bad_vocabulary_file(write):
     with pytest.raises(FileFormatError, match="'a' twice"):
         read_corpus(path, vocabulary=write("v", "a\nb\na\n"))
     assert_refused(FileFormatError, "holds no words", read_corpus, path, vocabulary=write("v", ""))
+    for text in ("c\t1\t9\nc\t2\t4\n", "area 51\ncatch 22\n", '"\na,b\n' + "x" * (1 << 18)):
+        assert vocabularies.resolve_vocabulary(write("v", text))[0] == text.splitlines()[0]
+    assert vocabularies.resolve_vocabulary(write("v.tsv", "urn\t12\nlaw\t3\n"))[0] == "urn"
     with pytest.raises(
         FileFormatError, match="line 1: the file is not valid utf-8; try encoding='utf-16'"
     ):

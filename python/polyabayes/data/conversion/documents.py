@@ -83,8 +83,7 @@ def texts_of(table: Any) -> tuple[list[str], list[str] | None] | None:
     roles = roles_of(found, NamedColumns())
     if roles.layout != "texts":
         return None
-    column = roles.columns[0]
-    return without_missing(found, column, None), _ids(found, roles)
+    return without_missing(found, roles.columns[0], None), _ids(found, roles)
 
 
 def source_of_table(
@@ -136,9 +135,10 @@ def counted_texts(
     documents: Iterable[Any], vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool
 ) -> Source:
     """Counts and words of texts, or of lists of tokens, which are checked."""
+    vocabulary = None if vocabulary is None else checked_words(vocabulary)
     if are_tokens:
-        known = None if vocabulary is None or options else set(checked_words(vocabulary))
-        documents = map(sources.checked_tokens, count(), documents, repeat(known))
+        known = repeat(None if vocabulary is None or options else set(vocabulary))
+        documents = map(sources.checked_tokens, count(), documents, known)
         start: list[Any] = []
         for tokens in documents:
             start.append(tokens)

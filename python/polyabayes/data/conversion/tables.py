@@ -181,7 +181,7 @@ class Table(ABC):
             # Notes below a table count nothing at all.
             rows = zip(*numbers, strict=True)
             if len(numbers) > 1 and all({*row} == {None} or None not in row for row in rows):
-                told = f"without rows that count nothing, {self.call('.dropna(thresh=2)')}"
+                told = f"without rows that count nothing, {self.call(f'.dropna(subset={[name]})')}"
         elif number is not None and number < 0:
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
         elif number is not None and (number % 1 or str(text).endswith("%")):
