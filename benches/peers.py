@@ -102,7 +102,8 @@ def held_out() -> None:
     half = test[: test.n_documents // 2]
     columns = {"AP, K = 50": "s", "training, s": ".1f", "nats per token": ".4f", "±": ".4f"}
     columns |= {"its own figure": "s"}
-    table = Table("peers", f"{COMMAND} held-out", columns, ["lda, Gibbs"])
+    rests_on = ["lda, Gibbs", "bursty lda, Gibbs"]
+    table = Table("peers", f"{COMMAND} held-out", columns, rests_on)
     for name, fit in FITS.items():
         (model, own, *_), seconds = timed(fit, (train, test), K)
         found = pb.log_likelihood(model, test, random_state=0)
