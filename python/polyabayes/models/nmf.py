@@ -95,8 +95,8 @@ def _check_memory(n_bytes: int) -> None:
         np.empty(n_bytes + _BUFFERS, np.uint8)
     except MemoryError as error:
         raise BudgetExceededError(
-            f"prior='nmf' takes about {(n_bytes + _BUFFERS) / 2**20:,.0f} MiB more than the "
-            "process has: give it more, or fewer documents at once"
+            f"prior='nmf' takes about {(n_bytes + _BUFFERS) / 2**20:,.0f} MiB, which the "
+            "process cannot get: give it more, or fewer documents at once"
         ) from error
 
 
