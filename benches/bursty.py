@@ -3,7 +3,8 @@
 ``python benches/bursty.py`` trains both on four fifths of each corpus by default, and scores the
 same held-out documents under three seeds. Processor time of one thread; the variance of an
 estimate falls as its time grows, so that their product compares the two. Part ``sweeps`` scores
-the same held-out documents of AP after more and more sweeps of training.
+the same held-out documents of AP after more and more sweeps of training, part ``training`` times
+a sweep of both.
 """
 
 import numpy as np
@@ -67,5 +68,32 @@ def sweeps() -> None:
     save(table)
 
 
+def training() -> None:
+    """Time of a sweep: that of 160 sweeps, less that of 60, over 100."""
+    train, _ = record.corpus("ap").split(test_size=0.2, random_state=0)
+    columns = {"AP, K": "d", "LDA, ms a sweep": ".1f", "bursty, ms a sweep": ".1f"}
+    columns |= {"bursty / LDA": ".2f"}
+    table = Table("bursty-training", "python benches/bursty.py training", columns, [])
+    for n_topics in (20, 100, 300):
+        times = []
+        for how in (None, "learn"):
+            few, many = (
+                timed(
+                    pb.LatentDirichletAllocation(
+                        n_topics,
+                        topic_concentration=how,
+                        max_iter=max_iter,
+                        random_state=0,
+                        n_jobs=1,
+                    ).fit,
+                    train,
+                )[1]
+                for max_iter in (60, 160)
+            )
+            times.append(10 * (many - few))
+        table.add(n_topics, *times, times[1] / times[0])
+    save(table)
+
+
 if __name__ == "__main__":
-    main(bursts, sweeps)
+    main(bursts, sweeps, training)

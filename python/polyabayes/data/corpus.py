@@ -15,8 +15,8 @@ from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import frames, sources
 from polyabayes.data.conversion.documents import source_of, source_of_lists, source_of_table
+from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.sources import Source
-from polyabayes.data.conversion.tables import NamedColumns
 from polyabayes.data.conversion.texts import checked_on_empty
 from polyabayes.data.counts import (
     checked_counts,

@@ -108,7 +108,7 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
         return pandas.DataFrame.from_dict(rows, orient="index"), code
     try:
         columns = {column: rows_by_name(column, x, names) for column, x in rows.items()}
-        # Without an index, by which pandas would match them, but with their categories.
+        # Arrays keep their categories, and have no index by which pandas would match them.
         arrays = {column: getattr(x, "array", x) for column, x in columns.items()}
         lists = {column: list(x) for column, x in arrays.items() if not hasattr(x, "dtype")}
         frame = pandas.DataFrame(arrays | lists)

@@ -13,16 +13,12 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
+from polyabayes.data.conversion.columns import refuse_other_kinds
 from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
 from polyabayes.data.conversion.numbers import label_order
+from polyabayes.data.conversion.roles import NamedColumns, Roles, roles_of
 from polyabayes.data.conversion.sources import Source
-from polyabayes.data.conversion.tables import (
-    NamedColumns,
-    Roles,
-    Table,
-    refuse_other_kinds,
-    roles_of,
-)
+from polyabayes.data.conversion.table import Table
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
 from polyabayes.data.counts import checked_exposure, checked_words
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument

@@ -12,7 +12,8 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import some
-from polyabayes.data.conversion.tables import Kind, Table, kind_of_strings
+from polyabayes.data.conversion.columns import kind_of_strings
+from polyabayes.data.conversion.table import Kind, Table
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
 from polyabayes.exceptions import InvalidCountsError, InvalidTypeError
 

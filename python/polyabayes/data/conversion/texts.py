@@ -13,7 +13,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.tables import Table
+from polyabayes.data.conversion.table import Table
 from polyabayes.data.counts import CountMatrix, Words, checked_words
 from polyabayes.exceptions import (
     DataWarning,

@@ -10,7 +10,7 @@ import numpy as np
 
 from polyabayes._support.checks import is_name
 from polyabayes.data.conversion.frames import FrameTable, frame_of, row_place
-from polyabayes.data.conversion.tables import count_column
+from polyabayes.data.conversion.roles import count_column
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 

@@ -12,8 +12,10 @@ from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
+from polyabayes.data.conversion.remedies import columns_of, named_rows
+from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.sources import Source
-from polyabayes.data.conversion.tables import NamedColumns, Table, columns_of, named_rows
+from polyabayes.data.conversion.table import Table
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words

@@ -10,7 +10,7 @@ from polyabayes._support.files import content_of, replacing
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import label_order
-from polyabayes.data.conversion.tables import count_column
+from polyabayes.data.conversion.roles import count_column
 from polyabayes.data.names import NAMES
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import DataWarning, InvalidArgumentError

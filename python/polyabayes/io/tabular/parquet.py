@@ -15,8 +15,8 @@ from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
 from polyabayes.data.conversion.numbers import label_order
+from polyabayes.data.conversion.roles import NamedColumns, roles_of
 from polyabayes.data.conversion.sources import Source
-from polyabayes.data.conversion.tables import NamedColumns, roles_of
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.selection import number_of_documents

@@ -61,7 +61,7 @@ pub(super) fn average_balls(
     let base = mean_field::expected_balls(&urn, &g);
     let lists = Shortlists::of_tokens(&urn, &g, LEFT_OUT).if_short(&urn);
     let mut chains = TopicChains::new(&urn, rng)?;
-    start(&mut chains, &urn, &base, rng);
+    start(&mut chains, &urn, &base, rng, observer)?;
     let starts = chains.balls().to_vec();
     let n_kept = n_sweeps.div_ceil(LANES);
     let (mut sums, mut squares) = (vec![[0.0; LANES]; urn.n_topics()], vec![0.0; urn.n_topics()]);
@@ -100,7 +100,8 @@ fn start<U: UniformLanes>(
     urn: &LocalUrn,
     base: &[f64],
     rng: &mut Rng,
-) {
+    observer: &dyn Observer,
+) -> Result<()> {
     let n_topics = base.len();
     let of_base = base.iter().sum::<f64>();
     let scale = urn.pseudo_counts().iter().sum::<f64>() / of_base;
@@ -110,21 +111,23 @@ fn start<U: UniformLanes>(
     for lane in 0..LANES {
         dirichlet(&shapes, &mut drawn, rng);
         for (topic, weights) in weights.iter_mut().enumerate() {
-            // Where the topics of the lane cannot produce a word, its token follows the balls.
+            // A word that none of the drawn topics can produce follows the balls.
             weights[lane] = drawn[topic] + NEGLIGIBLE * base[topic] / of_base;
         }
     }
-    for token in 0..chains.cells().len() {
-        let first = chains.cells()[token] as usize * n_topics;
+    for (q, &n_tokens) in urn.all_weights().chunks_exact(n_topics).zip(urn.counts()) {
+        observer.check_stop()?;
         let mut sum = [0.0; LANES];
-        let parts = weights.iter().zip(&urn.all_weights()[first..]);
-        for (sums, (weights, q)) in sums.iter_mut().zip(parts) {
+        for (sums, (weights, q)) in sums.iter_mut().zip(weights.iter().zip(q)) {
             (0..LANES).for_each(|lane| sum[lane] += weights[lane] * q);
             *sums = sum;
         }
-        let uniforms = std::array::from_fn(|_| rng.random());
-        chains.put(pick_lanes(&sums, uniforms).map(|topic| topic as u16));
+        for _ in 0..n_tokens {
+            let uniforms = std::array::from_fn(|_| rng.random());
+            chains.put(pick_lanes(&sums, uniforms).map(|topic| topic as u16));
+        }
     }
+    Ok(())
 }
 
 /// Standard error of the sum of parts, one a chain, or of what none of so many sweeps has seen. Where parts

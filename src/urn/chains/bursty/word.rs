@@ -94,7 +94,7 @@ impl Word<'_, '_> {
         places
     }
 
-    /// Moves a token of one lane to a topic.
+    /// Gives a token of one lane another topic.
     #[inline(always)]
     fn exchange(&mut self, lane: usize, topics: &mut [u16; LANES], topic: u16) {
         for counts in [&mut *self.balls, &mut self.buffers.held[..]] {

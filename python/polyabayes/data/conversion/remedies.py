@@ -1,0 +1,119 @@
+"""Calls that read a table which is refused, by how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyabayes.data.conversion.columns import (
+    DATE,
+    OF_NAMES,
+    are_labels,
+    counts_nothing,
+    headed,
+    holds_whole_numbers,
+    is_dated,
+    is_headed,
+    marks_of_presence,
+    names_words,
+    numbers_of,
+    refuse_other_kinds,
+    words_of,
+)
+from polyabayes.data.conversion.numbers import number_of
+from polyabayes.data.conversion.table import Table
+from polyabayes.data.names import NAMES
+
+
+def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -> str:
+    """Options that read a table, by how it looks: they are for the caller, and never taken."""
+    names = [name for name in names if name.lower() not in NAMES["row"]] or names
+    if not table.n_rows or names in ([], [ids]):
+        return "Give a table with rows and columns"
+    kinds = {name: table.kind(name) for name in names}
+    labels = [name for name in names if name in labels or are_labels(table, name)]
+    numbers = [name for name in names if name not in labels and name != ids]
+    others = [x for x in names if (x in labels or counts_nothing(x)) and x != ids]
+    whole = [x for x in numbers if x not in others and holds_whole_numbers(table, x)]
+    frame = f"{table.as_frame}.set_index({labels})"
+    is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
+    are_data = any(number_of(name) is not None or DATE.fullmatch(name) for name in names)
+    if is_file and are_data and named_rows(names) is None:
+        told = table.options(columns=columns_of(len(table.names), len(labels)))
+        turned = f" (and {table.options(transpose=True)} if its rows are words)"
+        turned = f", {table.options(transpose=True)}" if names_words(table, names[0]) else turned
+        return f"If its first line is no header, use {told}{turned * (len(labels) == 1)}"
+    if of_words := [name for name in names if words_of(table, name)]:
+        index = "" if ids is None else f", {table.as_frame}[{ids!r}]"
+        code = f"pandas.DataFrame([*{table.as_frame}[{of_words[0]!r}]]{index}).fillna(0)"
+        return f"With a count by word in each row, use polyabayes.Corpus({code})"
+    marks = marks_of_presence(table, [name for name in labels if name != ids])
+    named = [x for x in names if x == ids or (x in labels and x not in marks)]
+    if any(marks.values()) and not whole and len(named) < 2:
+        code = table.as_frame + (f".set_index({named[0]!r})" if named else "")
+        code += f"{list(marks)}".join("[]") * bool(numbers)
+        code += f".isin({sorted(set().union(*marks.values()))})"
+        code += ".T" * names_words(table, names[0])
+        return f"With marks of what is there, use polyabayes.Corpus({code})"
+    if numbers and max((x for name in numbers for x in numbers_of(table, name)), default=2) < 1:
+        call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, "
+        return f"Topics or signatures, with words in rows, are read by {call}topic_word={frame}.T)"
+    word, count = headed(names, NAMES["word"]), headed(names, NAMES["count"] + NAMES["may count"])
+    left = {word, count, *others} - {*labels}
+    units = [name for name in names if is_headed(name, "units")]
+    document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
+    is_long = len(names) > 1 and (word in labels or not table.are_distinct([document]))
+    texts = [x for x in labels if kinds[x] in ("text", "tokens") and not is_dated(table, x)]
+    if len(whole) > 1 or is_long:  # Names of two words are no texts.
+        texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
+    is_turned = names[0] in labels and whole and None in (word, count)
+    is_turned = is_turned and names_words(table, names[0])
+    rows = [name for name in labels if table.are_distinct([name]) and ids is None]
+    plain = [name for name in rows if name not in texts and not is_dated(table, name)]
+    own = next(iter(plain or rows), None)
+    own = names[0] if is_turned or (not rows and labels == names[:1]) else own
+    given = {"ids": own, "metadata": [name for name in others if name != own] or None}
+    wide, turned = table.options(**given), table.options(**given, transpose=True)
+    by = own or ids
+    left_out = [name for name in others if name not in labels]
+    code = f"polyabayes.Corpus({table.as_frame}{f'.drop(columns={left_out})' * bool(left_out)}"
+    if by is None:
+        wide = f"{code}.set_index({labels}))"
+    if not is_file or table.written or by is None or not table.are_distinct([by]):
+        turned = f"{code}.set_index({labels}).T)"
+    if is_turned:
+        return f"If its rows are words, use {turned}"
+    found: list[str] = []
+    if is_long:
+        terms = [name for name in names if name not in (document, count)]
+        terms = [x for x in terms if not is_dated(table, x)] or terms
+        items = [x for x in terms if is_headed(x, "items")]
+        items += [x for x in terms if kinds[x] != "number"]
+        term = word or (items or terms)[0]
+        told = table.options(document=document, word=term, count=count)
+        if count is None:
+            after = [table.options(count=x) for x in names[names.index(term) + 1 :] if x in whole]
+            told += f" (and {after[0]} if that counts)" if after else " (each row counts once)"
+        found.append(f"with a row for each word of a document, use {told}")
+    are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
+    if word not in labels and (texts or are_texts):
+        kept = [x for x in texts or labels if not (OF_NAMES.fullmatch(x) or is_dated(table, x))]
+        text = max(kept or labels, key=lambda x: len("".join(map(str, table.values(x)[-2:]))))
+        refuse_other_kinds(table, text)
+        told = table.options(text=text, ids=None if own in texts or own == text else own)
+        found.append(f"with a text in each row, use {told}")
+    if (len(whole) > 1 and not (found and count)) or not found:
+        found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
+    told = "; ".join(found)
+    return told[:1].upper() + told[1:]
+
+
+def columns_of(n_columns: int, n_labels: int) -> list[str]:
+    """Names for the columns of a table without a header, so many of which are no numbers."""
+    if n_columns == 3 and n_labels != 1:
+        return ["document", "word", "count"]
+    return ["id"] * (n_labels > 0) + [f"word{k}" for k in range(n_labels > 0, n_columns)]
+
+
+def named_rows(names: Sequence[str]) -> str | None:
+    """The first column, if its header is that of names of documents, words or rows, or of texts."""
+    return headed(names[:1], (*NAMES["document"], *NAMES["word"], *NAMES["row"], *NAMES["text"]))

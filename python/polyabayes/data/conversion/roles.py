@@ -1,0 +1,252 @@
+"""Roles of the columns of a table, by their documented names or as the caller names them.
+
+One rule for frames and files.
+
+A table holds documents as texts or lists of tokens (a row per document), in long form (a row per
+document and word) or in wide form (a row per document and a column per word).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple
+
+from polyabayes._support import checks
+from polyabayes._support.output.tables import some
+from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.columns import (
+    OF_NAMES,
+    are_labels,
+    counts_nothing,
+    headed,
+    holds_whole_numbers,
+    is_headed,
+    numbers_of,
+)
+from polyabayes.data.conversion.remedies import remedy
+from polyabayes.data.conversion.table import Table
+from polyabayes.data.names import NAMES
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
+
+# Ratio to all other counts above which the first column looks like numbers of documents.
+_FAR_LARGER = 10
+# Largest number of levels of a column of whole numbers that is taken as an axis without asking.
+_FEW_LEVELS = 2
+# Largest share of distinct values in a column of a long table.
+_FEW_DISTINCT = 2 / 3
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """Columns that the caller has named.
+
+    `text` holds texts or lists of tokens. `document`, `word` and `count` are columns of a long
+    table. `metadata` are properties of the documents of a table of counts. With the `layout`
+    "wide", all further columns count words, whatever their names.
+    """
+
+    text: str | None = None
+    ids: str | None = None
+    document: str | None = None
+    word: str | None = None
+    count: str | None = None
+    exposure: str | None = None
+    metadata: Sequence[str] = ()
+    layout: Literal["auto", "wide"] = "auto"
+
+    def __post_init__(self) -> None:
+        checks.choice("layout", self.layout, ("auto", "wide"))
+        if isinstance(self.metadata, str):
+            object.__setattr__(self, "metadata", [self.metadata])
+        role_of: dict[str, str] = {}
+        for field in fields(self)[:-2]:
+            name = getattr(self, field.name)
+            other = field.name if name is None else role_of.setdefault(str(name), field.name)
+            if other != field.name:
+                rule = f"and {argument(other, name)}: one column cannot be both; name another one"
+                raise InvalidArgumentError(f"{argument(field.name, name)} {rule}")
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> NamedColumns:
+        """The columns that options name; other options are left."""
+        names = [field.name for field in fields(cls) if field.name in options]
+        return cls(**{name: options.pop(name) for name in names})
+
+
+class Roles(NamedTuple):
+    """Roles of the columns of a table.
+
+    `layout` is "texts", "long" or "wide". `columns` are, by layout: the column of texts; the
+    columns of documents, words and, unless each row counts once, counts; the columns of all words.
+    `metadata` are the other columns.
+    """
+
+    layout: Literal["texts", "long", "wide"]
+    ids: str | None
+    columns: list[str]
+    metadata: list[str]
+
+
+def roles_of(table: Table, named: NamedColumns) -> Roles:
+    """Roles of the columns of a table, as named, else by their documented names.
+
+    Any other column must be a number, which counts a word; else the table is refused.
+    """
+    table.given = {field.name: getattr(named, field.name) for field in fields(NamedColumns)}
+    for field in fields(NamedColumns)[:-1]:
+        given = getattr(named, field.name)
+        for name in given if field.name == "metadata" else [given]:
+            if name is not None and name not in table.names:
+                told = f"{table.options(**{field.name: name})}: {table.title} has no column "
+                told += f"{name!r}; it has {some(table.names, 8)}"
+                raise InvalidArgumentError(told, argument=field.name, value=name)
+    names = [name for name in table.names if name != named.exposure]
+    if named.layout == "wide":
+        return _wide_roles(table, named, names, named.ids)
+    others = [name for name in names if name != named.text]
+    ids, own = named.ids or headed(others, NAMES["document"]), None
+    if names[:1] and names[0].lower() in NAMES["row"] and names[0] != named.ids:
+        # R's and pandas' own names of rows, unless there are names of documents.
+        is_alone, own = ids is None and named.document is None, names[0]
+        ids, names = (names[0], names) if is_alone else (ids, names[1:])
+    rest = [name for name in names if name not in named.metadata and name != named.ids]
+    text = named.text
+    if text is None:
+        long = _long_columns(table, named, rest)
+        if long:
+            return Roles("long", None, long, [name for name in names if name not in long])
+        text = _text_column(table, rest)
+    if text is not None:
+        kept = [name for name in names if name not in (ids, text) or name in named.metadata]
+        return Roles("texts", ids, [text], kept)
+    # Words of a wide table may have the name of a role; names of documents come first.
+    return _wide_roles(table, named, names, named.ids or (ids if [ids] == names[:1] else own))
+
+
+def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
+    words = [name for name in names if name != ids and name not in named.metadata]
+    labels = [name for name in words if are_labels(table, name)]
+    is_wide = named.layout == "wide"
+    if not is_wide and words and (words[0] in labels or OF_NAMES.fullmatch(words[0])):
+        # Names of several kinds may be numbers.
+        labels = [name for name in words if name in labels or OF_NAMES.fullmatch(name)]
+    if labels or not words:
+        told = f"{table.title} has the columns {some(table.names, 8)}; "
+        told += f"{repr(labels[0]) if labels else 'none'} holds no counts. "
+        raise InvalidArgumentError(f"{told}{remedy(table, names, labels or names, ids)}")
+    if not is_wide and table.n_rows > 1:
+        _warn_of_names(table, words, may_be_ids=table.row_names is None and ids is None)
+        if table.row_names is None and named.ids is None:
+            _warn_of_triplets(table, [name for name in names if name not in named.metadata])
+    return Roles("wide", ids, words, list(named.metadata))
+
+
+def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[str]:
+    """Columns of documents, words and, if any, counts; empty if the table is not long."""
+    document = named.document or headed(names, NAMES["document"])
+    word = named.word or headed(names, NAMES["word"])
+    count = named.count or headed(names, NAMES["count"])
+    found = [name for name in (document, word, count) if name is not None]
+    if None not in (named.document, named.word) or (named.count and None not in (document, word)):
+        return found
+    if (named.document, named.word, named.count) != (None, None, None):
+        told = f"{table.title} has the columns {some(names, 8)}; a long table has columns "
+        told += f"of documents and of words: name them by {table.options('document', 'word')}"
+        raise InvalidArgumentError(told)
+    # A wide table may have words with these names; it has further columns of counts.
+    if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
+        return []
+    if count is None:
+        told = f"{table.title} has the columns {some(names, 8)}, and no counts: if each row "
+        told += f"is one token, say so by {table.options(document=document, word=word)}; "
+        raise InvalidArgumentError(f"{told}else name the counts by {table.options('count')}")
+    return found
+
+
+def _text_column(table: Table, names: list[str]) -> str | None:
+    """The column of texts or of lists of tokens; None in a table of counts."""
+    headers = [name for name in names if name.lower() in NAMES["text"]]
+    found = [name for name in headers if table.kind(name) != "number"]
+    if len(found) > 1:
+        told = f"name the texts by {table.options(text=found[0])}"
+        raise InvalidArgumentError(f"{table.title} has the columns {some(found, 8)}: {told}")
+    return found[0] if found else None
+
+
+def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
+    """Warn of columns of a wide table that look like names or properties, but are read as counts.
+
+    Their headers say so, and their values all differ or none is 0; or those of the first column
+    differ and are far larger than all others.
+    """
+    first = words[:1] if may_be_ids and len(words) > 1 else []
+    units = [x for x in first if is_headed(x, "units") or is_headed(x, "times")]
+    told = [name for name in words if counts_nothing(name) and name not in units]
+    told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
+    columns = {name: table.counts([name]).toarray().ravel() for name in units + told}
+    odd = [x for x, held in columns.items() if held.all() or len({*held}) == len(held)]
+    if first and first[0] not in odd and table.are_distinct(first):
+        counts = table.counts(words)
+        is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max()))
+        odd = first * bool(is_far) + odd
+    if odd:
+        ids = odd[0] if odd[:1] == first and (units or not counts_nothing(odd[0])) else None
+        options = table.options(ids=ids, metadata=[name for name in odd if name != ids] or None)
+        told_of = f"are read as counts of words, but look like names or properties: {some(odd)}"
+        told_of += f"; if they are, use {options}; if not, {table.options(layout='wide')}"
+        warn(f"columns of {table.title} {told_of}", DataWarning)
+
+
+def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
+    """Warn of columns read as counts that look like triplets of document, word and count.
+
+    Their pairs differ, each part in several rows.
+    """
+    if table.has_headers and len(names) == 3 <= table.n_rows:
+        most = _FEW_DISTINCT * table.n_rows
+        is_few = [len(set(table.values(name))) <= most for name in names[:2]]
+        are_counts = holds_whole_numbers(table, names[2]) and table.counts(names[2:]).min()
+        if all(is_few) and table.are_distinct(names[:2]) and are_counts:
+            options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
+            told = f"{some(names)} of {table.title} are read as rows of counts, "
+            told += "but look like a document, a word and a count: if they are, use "
+            warn(f"{told}{options}; if not, {table.options(layout='wide')}", DataWarning)
+
+
+def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
+    """The column of counts of a table of factors, by its name; None if each row counts once.
+
+    A warning is given if an unused integer column may hold the counts, because all rows have
+    distinct levels; without axes, such a column of many values beside labels is refused. So are R's
+    and pandas' own names of rows.
+    """
+    if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
+        factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
+        code = f"{table.as_frame}.set_index({table.names[0] or 'Unnamed: 0'!r})"
+        code = f", or, of a table of counts, use polyabayes.CountTensor.from_dense({code}, "
+        code = f"{code}['row', 'column'])" * (not numbers_of(table, table.names[0]))
+        told = f"{argument('axes', factors)}{code}"
+        told = f"has no name, and may number the rows: name the others by {told}"
+        raise InvalidArgumentError(f"the first column, {table.names[0]!r}, {told}")
+    if counts is not None:
+        return counts
+    free = [name for name in table.names if name not in (axes or ())]
+    found = headed(free, NAMES["count"])
+    if found is not None and len(table.names) > 1 and not are_labels(table, found):
+        return found
+    if table.n_rows < 2 or not set(axes or ()) <= set(table.names):
+        return None
+    wholes = [name for name in free if holds_whole_numbers(table, name)]
+    others = axes or [name for name in table.names if name not in wholes[-1:]]
+    if not wholes or not table.are_distinct(others):
+        return None
+    is_labelled = any(are_labels(table, name) for name in others)
+    told = "no two rows have the same levels: if it holds the counts, use "
+    if axes is not None:
+        told = f"is left out and each row counts once, but {told}"
+        warn(f"column {wholes[0]!r} {told}{argument('counts', wholes[0])}", DataWarning)
+    elif is_labelled and len(set(numbers_of(table, wholes[-1]))) > _FEW_LEVELS:
+        told += f"{argument('counts', wholes[-1])}; if not, {argument('axes', table.names)}"
+        raise InvalidArgumentError(f"column {wholes[-1]!r} may hold counts, as {told}")
+    return None
