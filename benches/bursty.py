@@ -73,7 +73,8 @@ def training() -> None:
     train, _ = record.corpus("ap").split(test_size=0.2, random_state=0)
     columns = {"AP, K": "d", "LDA, ms a sweep": ".1f", "bursty, ms a sweep": ".1f"}
     columns |= {"bursty / LDA": ".2f"}
-    table = Table("bursty-training", "python benches/bursty.py training", columns, [])
+    golden = ["lda, Gibbs", "bursty lda, Gibbs"]
+    table = Table("bursty-training", "python benches/bursty.py training", columns, golden)
     for n_topics in (20, 100, 300):
         times = []
         for how in (None, "learn"):

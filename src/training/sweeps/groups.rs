@@ -35,6 +35,9 @@ pub(super) struct GroupDraws {
     weights: Row,
 }
 
+/// Tokens after which weights are scaled: products of so many do not overflow, as s is at least 1e-60.
+const AT_ONCE: usize = 4;
+
 type Row = Vec<[f64; LANES]>;
 
 fn fill(row: &mut Row, n_topics: usize, values: impl IntoIterator<Item = f64>) {
@@ -103,19 +106,27 @@ fn weigh(
     n_tokens: u16,
 ) -> [f64; LANES] {
     weights.iter_mut().for_each(|weights| *weights = [1.0; LANES]);
-    let mut scale = 1.0;
-    let mut sums = [0.0; LANES];
-    for n_before in 0..n_tokens {
-        let n_before = f64::from(n_before);
+    let (mut scale, mut sums) = (1.0, [0.0; LANES]);
+    for first in (0..n_tokens).step_by(AT_ONCE) {
+        let tokens = f64::from(first)..f64::from(n_tokens.min(first + AT_ONCE as u16));
         let mut most = [0.0f64; LANES];
         sums = [0.0; LANES];
         for (line, weights) in weights.iter_mut().enumerate() {
             let (balls, counts, q) = (&balls[line], &counts[line], &q[line]);
             let (repeat, inverse, factors) = (&repeat[line], &inverse[line], &factors[line]);
+            let (mut own, mut totals) = ([scale; LANES], [1.0; LANES]);
+            let mut n_before = tokens.start;
+            while n_before < tokens.end {
+                for lane in 0..LANES {
+                    own[lane] *= (balls[lane] + n_before)
+                        * (q[lane] + repeat[lane] * n_before)
+                        * factors[lane];
+                    totals[lane] *= 1.0 + (counts[lane] + n_before) * inverse[lane];
+                }
+                n_before += 1.0;
+            }
             for lane in 0..LANES {
-                let own = (balls[lane] + n_before) * (q[lane] + repeat[lane] * n_before);
-                let own = own * factors[lane] / (1.0 + (counts[lane] + n_before) * inverse[lane]);
-                weights[lane] *= own * scale;
+                weights[lane] *= own[lane] / totals[lane];
                 most[lane] = most[lane].max(weights[lane]);
                 sums[lane] += weights[lane];
             }

@@ -13,9 +13,8 @@ use crate::math::{dirichlet, pick_lanes, variance};
 use crate::rng::{LANES, Lanes, Rng, UniformLanes};
 use crate::urn::{Counts, LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
 
-// Numbers were chosen by hand, by errors of topic weights against long runs: root mean squares of .0033
-// (20 topics) and .0017 (100 topics) on AP, at a seventh of the time of the fit, which is in the record of
-// `python benches/latency.py activities`.
+// Numbers were chosen by hand, by errors of topic weights against long runs; `python benches/latency.py
+// activities` has their share in the time of a fit.
 
 /// Rounds of the mean field from which chains start.
 const FIRST_ITERATIONS: usize = 4;
