@@ -30,7 +30,7 @@ pub(super) struct GroupDraws {
     counts: Row,
     /// Those and the pseudo-counts.
     balls: Row,
-    /// Factors of the document.
+    /// Factors of the document; ones where the documents of the block have none.
     factors: Row,
     weights: Row,
 }
@@ -56,6 +56,8 @@ impl GroupDraws {
         let mut draws = GroupDraws::default();
         fill(&mut draws.inverse, repeat.len(), weights.inverse.iter().copied());
         fill(&mut draws.repeat, repeat.len(), repeat.iter().copied());
+        fill(&mut draws.factors, repeat.len(), repeat.iter().map(|_| 1.0));
+        fill(&mut draws.weights, repeat.len(), []);
         draws
     }
 
@@ -77,9 +79,9 @@ impl GroupDraws {
         counts.for_each(|(topic, n)| others[topic] += f64::from(n));
         others[usize::from(old)] -= f64::from(n_tokens);
         fill(&mut self.balls, a.len(), a.iter().zip(&*others).map(|(a, n)| a + n));
-        let shared = std::iter::repeat_n(1.0, a.len());
-        fill(&mut self.factors, a.len(), factors.iter().copied().chain(shared));
-        fill(&mut self.weights, a.len(), []);
+        if !factors.is_empty() {
+            fill(&mut self.factors, a.len(), factors.iter().copied());
+        }
         let lanes = self.weigh(n_tokens);
         let total = lanes.iter().sum::<f64>();
         if !total.is_finite() {
@@ -158,11 +160,11 @@ mod tests {
         let q: Vec<f64> = phi.iter().zip(&factor).map(|(phi, f)| phi * f).collect();
         let repeat: Vec<f64> = inverse.iter().zip(&factor).map(|(i, f)| i * f).collect();
         let weights = BurstWeights { inverse: &inverse, factor: &factor };
-        let mut draws = GroupDraws::new(weights, &repeat);
-        draws.take_up(&Word { a: &a, weights: &q, scale: &scale });
         for (n_tokens, factors) in
             [(2, &[][..]), (3, &of_document), (400, &[]), (400, &of_document)]
         {
+            let mut draws = GroupDraws::new(weights, &repeat);
+            draws.take_up(&Word { a: &a, weights: &q, scale: &scale });
             // Topic 4 holds the group, and three tokens of other words.
             let counts = || [(0, 5), (4, 3 + u32::from(n_tokens)), (10, 1)].into_iter();
             let ln_weight = |topic: usize| {
@@ -187,6 +189,7 @@ mod tests {
             }
             assert!(drawn.is_some_and(|topic| expected[usize::from(topic)] > most - 30.0));
         }
+        let mut draws = GroupDraws::new(weights, &repeat);
         draws.take_up(&Word { a: &a, weights: &[0.0; N_TOPICS], scale: &scale });
         assert_eq!(draws.draw((&a, &[]), [(4, 2)].into_iter(), (4, 2), 0.5), None);
     }
