@@ -323,7 +323,9 @@ def _three_step(rows: _Rows, shares: Floats) -> tuple[Floats, Floats]:
             break
         last = value
     # Parameters: logits of sizes and levels, with one too many each, or means and ln deviations.
-    logs = np.log(law.values) if rows.n_levels else np.hstack([law.values, _column(law)])
+    logs = np.log(law.values if law.deviations is None else law.deviations[:, None])
+    if law.deviations is not None:
+        logs = np.hstack([law.values, logs])
     inside = np.isfinite(logs) & (not rows.n_levels or logs < -1e-6)
     free = np.concatenate([np.log(sizes), np.where(inside, logs, 0.0).ravel()])
     n_classes, shown = len(sizes), rows.shown()
@@ -354,11 +356,6 @@ def _three_step(rows: _Rows, shares: Floats) -> tuple[Floats, Floats]:
         variances = np.einsum("ij,jk,ik->i", gradient, own, gradient)
         found[k] = np.where(inside[k, : len(variances)], np.sqrt(np.maximum(variances, 0)), np.nan)
     return law.values, found
-
-
-def _column(law: _Law) -> Floats:
-    assert law.deviations is not None
-    return np.log(law.deviations)[:, None]
 
 
 def _sandwich(scores: Callable[[Floats], Floats], free: Floats, weights: Floats) -> Floats:
