@@ -93,7 +93,8 @@ class FittedClasses(ClassOutcomes):
         X, weights
             As for :meth:`fit`: the rows.
         groups : Series, array of shape (n_rows,) or str
-            The group of each row, or a column of `X`; rows without a group are left out.
+            The group of each row, or a column of `X`; rows without a group are left out. More than
+            50 groups must be categories.
         n_samples : int, default=200
             Draws of each of four chains.
 
