@@ -8,7 +8,8 @@ from pathlib import Path
 
 from polyabayes._support.files import BOMS_UTF16, line_blocks
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.remedies import columns_of, named_rows
+from polyabayes.data.conversion.remedies import columns_of
+from polyabayes.data.names import named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import (

@@ -13,7 +13,6 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
-from polyabayes.data.conversion.columns import refuse_other_kinds
 from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
 from polyabayes.data.conversion.numbers import label_order
 from polyabayes.data.conversion.roles import NamedColumns, Roles, roles_of
@@ -118,7 +117,7 @@ def _from_texts(
     on_empty: str | None,
 ) -> Source:
     column = roles.columns[0]
-    refuse_other_kinds(table, column)
+    table.refuse_other_kinds(column)
     texts = without_missing(table, column, on_empty)
     are_tokens = table.kind(column) == "tokens"
     sizes, metadata = _beside(table, roles, exposure)

@@ -22,11 +22,10 @@ from polyabayes._support import checks
 from polyabayes._support.files import check_encoding, text_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import quiet, warn
-from polyabayes.data.conversion.columns import SECOND_HEADER, kind_of_strings
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
 from polyabayes.data.conversion.remedies import columns_of
-from polyabayes.data.conversion.table import Kind, Table
+from polyabayes.data.conversion.table import SECOND_HEADER, Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import (
