@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidCountsError,
     InvalidTypeError,
+    argument,
 )
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
@@ -30,8 +31,11 @@ T = TypeVar("T", bound=Iterable[Any])
 MAX_COUNT = 2**32 - 1
 _LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
 _NUMERIC_KINDS = "biuf"
-# Names of cells and samples, and of genes, units of taxonomy and types of mutations.
-_OF_CELLS = re.compile(r"[ACGT]{14,16}-\d+|[ACGT]{16}|TCGA-\w\w-\w{4}.*")
+# Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
+_OF_DOCUMENTS = re.compile(
+    r"[ACGT]{14,16}-\d+|[ACGT]{16}|TCGA-\w\w-\w{4}.*|"
+    r"(?i:(text|doc|document)[ _.-]?\d+|.+\.(txt|pdf|docx?|html?|xml|json))"
+)
 _OF_GENES = re.compile(r"ENS[A-Z]*G\d{11}(\.\d+)?|(OTU|ASV)_?\d+|[ACGT]\[[ACGT]>[ACGT]\][ACGT]")
 _LABELS_LOOKED_AT = 10
 _NO_LABELS = {*NAMES["totals"], *NAMES["no word"]}
@@ -108,13 +112,19 @@ def warn_of_totals(labels: Any, sums: Callable[[], Any], what: str, remedy: str)
 
 
 def warn_if_turned(words: Any, ids: Any) -> None:
-    """Warn of words that are named as cells or samples are, or documents as words are."""
-    for what, labels, pattern in (("words", words, _OF_CELLS), ("documents", ids, _OF_GENES)):
-        first = [] if words is None or ids is None else labels[:_LABELS_LOOKED_AT]
-        if len(first) > 1 and all(map(pattern.fullmatch, first)):
-            told = f"{what} have names as {first[0]!r}: if rows are words and columns documents, "
+    """Warn of words that are named or numbered as documents are, or documents as words are."""
+    if words is None or ids is None:
+        return
+    words, ids = ([*labels[:_LABELS_LOOKED_AT]] for labels in (words, ids))
+    are_counted = words == [str(k) for k in range(1, len(words) + 1)]
+    are_counted = are_counted and not any(map(str.isdigit, ids))
+    for what, labels, pattern in (("words", words, _OF_DOCUMENTS), ("documents", ids, _OF_GENES)):
+        is_turned = all(map(pattern.fullmatch, labels)) or (labels is words and are_counted)
+        if len(labels) > 1 and is_turned:
+            told = f"{what} have names as {labels[0]!r}: if rows are words and columns documents, "
             code = "polyabayes.Corpus(corpus.counts.T, corpus.ids, corpus.vocabulary)"
-            warn(f"{told}use {code}", DataWarning)
+            told += f"use {code}, or {argument('transpose', True)} of a file"
+            warn(told, DataWarning)
 
 
 # Words of each living model with a vocabulary, and their columns. They are kept outside the models,

@@ -13,8 +13,8 @@ NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for 
 # Headers of names, which count no word, and kinds of headers, without blanks and signs.
 OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?|(?i:geneid|otuid|entrezid)")
 _HEADERS = {
-    kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?")
-    for kind in ("times", "units", "items")
+    kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?s?")
+    for kind in ("times", "units", "items", "words in rows")
 }
 
 
@@ -35,7 +35,7 @@ def named_rows(names: Sequence[str]) -> str | None:
 
 
 def is_headed(name: str, kind: str) -> bool:
-    """Whether the header is one of a kind: times, units or items."""
+    """Whether the header is one of a kind: times, units, items or words in rows."""
     return bool(_HEADERS[kind].fullmatch(plain(name)))
 
 

@@ -95,7 +95,7 @@ class FrameTable(Table):
         self.names = checked_words([str(name) for name in self.frame.columns]).tolist()
         self.frame.columns = self.names
         self.n_rows = len(frame)
-        self.row_names = row_names(self.frame)
+        self.row_names, self.row_label = row_names(self.frame), str(self.frame.index.name or "")
         self._kinds: dict[str, Kind] = {}
 
     def kind(self, name: str) -> Kind:

@@ -20,7 +20,7 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
     frame = f"{table.as_frame}.set_index({labels})"
     is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
     are_data = any(number_of(name) is not None or DATE.fullmatch(name) for name in names)
-    if is_file and are_data and named_rows(names) is None:
+    if is_file and are_data and not (named_rows(names) or is_headed(names[0], "words in rows")):
         told = table.options(columns=columns_of(len(table.names), len(labels)))
         if len(labels) == 1 and table.names_words(names[0]):
             told += f", {table.options(transpose=True)}"
@@ -56,7 +56,7 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
     are_roles = word in labels or any(x in units or is_headed(x, "items") for x in answers)
     if len(answers) > 1 + is_long and not are_roles:
         return f"W{survey[1:]}; polyabayes.LatentClassAnalysis takes the same columns"
-    texts = [x for x in labels if kinds[x] in ("text", "tokens") and x not in dated]
+    texts = [x for x in labels if kinds[x] in ("text", "tokens") and x not in (*answers, *dated)]
     if len(whole) > 1 or is_long:  # Names of two words are no texts.
         texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
     is_turned = names[0] in labels and whole and None in (word, count)
@@ -90,7 +90,8 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
         found.append(f"with a row for each word of a document, use {told}")
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
-        kept = [x for x in texts or labels if not (OF_NAMES.fullmatch(x) or x in dated)] or labels
+        kept = [x for x in texts or labels if x not in (*answers, *dated)]
+        kept = [x for x in kept if not OF_NAMES.fullmatch(x)] or kept or labels
         length = {x: len("".join(map(str, table.values(x)[-2:]))) for x in kept}
         bodies = sorted((x for x in kept if kinds[x] != "tokens"), key=length.__getitem__)
         for text in [x for x in kept if kinds[x] == "tokens"] + bodies[-1:]:
@@ -98,7 +99,7 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
             what = "list of words" if kinds[text] == "tokens" else "text"
             told = table.options(text=text, ids=None if own in (*texts, text) else own)
             found.append(f"with a {what} in each row, use {told}")
-    if len(answers) > 1 and word not in labels:
+    if len(answers) > 1 and not are_roles:
         found.append(survey)
     if (len(whole) > 1 and not (found and count)) or not found:
         found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")

@@ -126,6 +126,9 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         told = f"{table.title} has the columns {some(table.names, 8)}; "
         told += f"{repr(labels[0]) if labels else 'none'} holds no counts. "
         raise InvalidArgumentError(f"{told}{remedy(table, names, labels or names, ids)}")
+    if is_headed(table.row_label, "words in rows") and ids is None:
+        told = f"rows of {table.title} are named by {table.row_label!r}, but are documents here: "
+        warn(f"{told}if they are words, use {table.call('.T')}", DataWarning)
     if not is_wide and table.n_rows > 1:
         _warn_of_names(table, words, may_be_ids=table.row_names is None and ids is None)
         if table.row_names is None and named.ids is None:

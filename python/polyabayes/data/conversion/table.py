@@ -16,7 +16,7 @@ from polyabayes.data.conversion.numbers import (
     read_number,
 )
 from polyabayes.data.counts import CountMatrix
-from polyabayes.data.names import NAMES, plain
+from polyabayes.data.names import NAMES, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ _PADDED = re.compile(r"[+-]?0[0-9]")
 class Table(ABC):
     """A table of named columns.
 
-    `row_names` are names of rows outside the columns, such as the index of a data frame.
+    `row_names` are names of rows outside the columns, such as the index of a data frame, whose name
+    is `row_label`.
     `has_headers` says whether columns have names, not just numbers. Error messages call the table
     by its title. `taker` is the function that takes the options of tables, if it is not the one
     that the user called; `code` is that of a data frame with its content, and `maker` takes one,
@@ -49,6 +50,7 @@ class Table(ABC):
     names: list[str]
     n_rows: int
     row_names: list[str] | None = None
+    row_label: str = ""
     has_headers: bool = True
     title: str = "the table"
     taker: str = ""
@@ -161,7 +163,7 @@ class Table(ABC):
     def names_words(self, name: str) -> bool:
         """Whether a column is headed as words are, or has reads of no gene."""
         held = {x.lower() for x in self.values(name) if isinstance(x, str)}
-        return plain(name) in NAMES["words in rows"] or not held.isdisjoint(NAMES["no word"])
+        return is_headed(name, "words in rows") or not held.isdisjoint(NAMES["no word"])
 
     def are_labels(self, name: str) -> bool:
         """Whether no value of a column is a number; one that should be is found when it is read."""
@@ -184,8 +186,9 @@ class Table(ABC):
         marks: dict[str, set[str]] = {}
         for name in (name for name in names if self.kind(name) in PLAIN_KINDS):
             held = {x: str(x).strip().lower() for x in self.values(name) if x is not None}
-            if {*held.values()} <= {*NAMES["present"], *NAMES["absent"]}:
-                marks[name] = {x for x in held if held[x] in NAMES["present"]}
+            present = {*held.values()} - {*NAMES["absent"]}
+            if len(present) < 2 and present <= {*NAMES["present"]}:
+                marks[name] = {x for x in held if held[x] in present}
         return marks
 
     def is_dated(self, name: str) -> bool:
