@@ -71,7 +71,7 @@ _ENDINGS = {
     "mtx": ".mtx .mm",
     "npz": ".npz",
     "tns": ".tns",
-    "svmlight": ".svmlight .libsvm",
+    "svmlight": ".svmlight .libsvm .svm",
     "csv": ".csv .tsv .tab .all .gct .maf",
     "parquet": ".parquet",
     "jsonl": ".jsonl .ndjson",
@@ -111,7 +111,7 @@ def reader_of(
             if options.keys() & OPTIONS_OF_TABLES and name in OPEN:
                 name = "csv"
             elif is_corpus:
-                refuse_other_kinds(path, name)
+                refuse_other_kinds(path, name, options.get("encoding"))
     if name is None or checks.text("format", name) not in readers:
         told = f"unknown format {name!r}: name it by {argument('format')}; known are "
         told += ", ".join(readers)

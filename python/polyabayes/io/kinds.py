@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from polyabayes._support.files import BOMS_UTF16, line_blocks
+from polyabayes._support.files import BOMS_UTF16, check_encoding, line_blocks
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.names import named_rows
@@ -45,20 +45,20 @@ def refuse_other_doors(path: Path, taker: str) -> None:
             raise InvalidArgumentError(f"{path} is {what}: {_filled(remedy, path, taker)}")
 
 
-def refuse_other_kinds(path: Path, name: str | None) -> None:
+def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> None:
     """Refuse a file whose first lines are of another kind than the format `name`.
 
     None is the name of a format that the name of the file does not show.
     """
-    block, lines = _head(path)
-    is_text = b"\0" not in block or block.startswith(BOMS_UTF16)
+    block, lines, encoding = _head(path, encoding)
+    is_text = encoding != "utf-8" or b"\0" not in block
     what, remedy = _kind_of(lines[:LINES_LOOKED_AT]) if is_text else _kind_of_bytes(block)
     remedy = _filled(remedy, path)
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
     if is_row or (name in _STRICT and remedy in [argument("format", own) for own in _FORMATS]):
         return
-    if lines and not remedy and name in ("text", None):
-        what, remedy = _as_table(path, lines)
+    if lines and not remedy and name in ("text", "ldac", None):
+        what, remedy = _as_table(path, lines, encoding)
     as_text = argument("format", "text")
     if remedy:
         told = f"; as text, {as_text}" if is_text and what not in (_LDAC, "svmlight") else ""
@@ -68,10 +68,13 @@ def refuse_other_kinds(path: Path, name: str | None) -> None:
         raise FileFormatError(f"the name of {path} does not show its format: {told}")
 
 
-def _head(path: Path) -> tuple[bytes, list[str]]:
-    """The first bytes of a file, and their lines."""
+def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], str]:
+    """The first bytes of a file, their lines and their encoding."""
     block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
-    return block, [line for line in block.decode("utf-8", "replace").split("\n") if line.strip()]
+    encoding = encoding or ("utf-16" if block.startswith(BOMS_UTF16) else "utf-8")
+    check_encoding(encoding)
+    lines = [line for line in block.decode(encoding, "replace").split("\n") if line.strip()]
+    return block, lines, encoding
 
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table") -> str:
@@ -101,24 +104,25 @@ def _kind_of(lines: list[str]) -> tuple[str, str]:
     return "", ""
 
 
-def _as_table(path: Path, lines: list[str]) -> tuple[str, str]:
+def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     """The same of a table: its lines have equally many numbers or tabs, or a header names roles."""
     sep = separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
     columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
     try:
-        table = DelimitedTable(path, Dialect(sep, columns=columns), LINES_LOOKED_AT)
+        table = DelimitedTable(path, Dialect(sep, encoding, columns=columns), LINES_LOOKED_AT)
     except FileFormatError as error:  # Quotes of prose, or another encoding.
+        if sep == " " and all(is_number(x) for line in lines for x in line.split()):
+            code = f"map(str.split, pathlib.Path({str(path)!r}).read_text().splitlines())"
+            return "lists of numbers", f"polyabayes.Corpus.from_documents({code})"
         return ("a table", str(error.args[0])) if sep == "\t" else ("", "")
     names, n_names = table.names, len(table.names)
     fields = [x for name in names[1:] for x in table.values(name)]
     are_numbers = all(x is not None and number_of(x) is not None for x in fields)
     if not (fields and (sep == "\t" or are_numbers or named_rows(names))):
         return "", ""
-    options = [argument("format", "csv")]
-    if sep == " ":
-        options.append(argument("sep", " "))
-    if columns:
-        options.append(argument("columns", columns))
+    options = {"format": "csv", "sep": " " if sep == " " else None, "columns": columns}
+    options["encoding"] = None if encoding == "utf-8" else encoding
+    told = ", ".join(argument(name, x) for name, x in options.items() if x is not None)
     then = "" if columns else next_refusal(table)
-    return f"a table of {n_names} columns", f"read it by {', '.join(options)}{then}"
+    return f"a table of {n_names} columns", f"read it by {told}{then}"

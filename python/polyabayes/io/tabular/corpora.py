@@ -12,6 +12,7 @@ from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
+from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.sources import Source
@@ -21,7 +22,6 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.names import named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
-from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
@@ -46,8 +46,8 @@ def read_csv(
     """
     table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
     # Names of columns may be numbers, in order.
-    n_names, numbers = len(table.names), [x for x in table.names if is_number(x)]
-    is_bare = len(numbers) == n_names and (n_names < 4 or numbers != sorted(numbers, key=int))
+    n_names, numbers = len(table.names), list(map(number_of, table.names))
+    is_bare = None not in numbers and (n_names < 4 or numbers != sorted(numbers))
     if is_bare and not {"layout", "document", "word"} & options.keys():
         words = argument("columns", [f"word{k}" for k in range(n_names)])
         triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
