@@ -128,16 +128,13 @@ def _packed_or_not(folder: Path, name: str) -> Path | None:
 
 def _distinct(names: list[str]) -> list[str]:
     """Make names unique by numbers, as AnnData does."""
-    taken, seen, renamed = set(names), set[str](), []
+    taken, renamed = set(names), dict[str, None]()
     for name in names:
-        own = name
-        if name in seen:
-            own = next(x for number in count(1) if (x := f"{name}-{number}") not in taken)
-        seen.add(name)
-        taken.add(own)
-        renamed.append(own)
+        numbered = (f"{name}-{number}" for number in count(1))
+        free = (x for x in numbered if x not in taken and x not in renamed)
+        renamed[next(free) if name in renamed else name] = None
     if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
         told = f"{len(changed):,} features share their name with another and got a number, as in "
         told += f"{changed[0]!r}; {argument('word', 'id')} uses their identifiers"
         warn(told, DataWarning)
-    return renamed
+    return [*renamed]

@@ -24,7 +24,7 @@ from polyabayes._support.files import (
     sibling,
 )
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.tensors.cells import MAX_TOTAL, checked_sizes
+from polyabayes.data.tensors import cells as _cells
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COUNT, PLACE, check_lines, numbers_of
@@ -57,7 +57,7 @@ def read_tns(
             told = f"shape={shape!r}, but {_modes_path(path)} gives the sizes; "
             raise InvalidArgumentError(f"{told}omit shape")
         shape, axes = modes[1], modes[0] if axes is None else axes
-    table = _read_cells(path, None if shape is None else checked_sizes(shape))
+    table = _read_cells(path, None if shape is None else _cells.checked_sizes(shape))
     if axes is None:
         axes = default_axes(table.shape[1] - 1)
     labels = None if modes is None else modes[2]
@@ -109,7 +109,7 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
             what = f"the coordinates of a cell on {n_axes} axes and its count"
             check_lines(path, cells, rb"[ \t]++".join([PLACE] * n_axes + [COUNT]), what, first_line)
             table = numbers_of(cells).reshape(-1, n_axes + 1)
-            outside = np.argwhere(table[:, :-1] > np.array(shape or MAX_TOTAL, np.uint64))
+            outside = np.argwhere(table[:, :-1] > np.array(shape or _cells.MAX_TOTAL, np.uint64))
             if len(outside):
                 row, axis = outside[0]
                 filled = (n for n, line in enumerate(cells.split(b"\n")) if line.strip())
@@ -126,7 +126,7 @@ def _modes_path(path: Path) -> Path:
     return sibling(path, ".modes.json")
 
 
-def _read_modes(path: Path) -> tuple[list[str], Shape, list[list[str] | None]] | None:
+def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] | None:
     """Names, sizes and labels of the axes; None if there is no such file.
 
     The content is ``{"modes": [{"name": str, "size": int, "labels": [str, ...]}, ...]}``;
@@ -138,21 +138,15 @@ def _read_modes(path: Path) -> tuple[list[str], Shape, list[list[str] | None]] |
     with open_binary(path) as stream, reading(path):
         content = json.load(stream)
     modes = content.get("modes") if isinstance(content, dict) else None
-    if not isinstance(modes, list) or not modes:
-        raise FileFormatError(f'{path} must hold {{"modes": [...]}}, an entry for each axis')
-    for number, mode in enumerate(modes, start=1):
-        found = mode if isinstance(mode, dict) else {}
-        name, size, labels = (found.get(part) for part in ("name", "size", "labels"))
-        are_texts = isinstance(labels, list) and all(isinstance(x, str) for x in labels)
-        if not (
-            isinstance(name, str)
-            and (isinstance(size, int) and not isinstance(size, bool) and size > 0)
-            and (labels is None or (are_texts and len(labels) == size))
-        ):
-            told = "a mode is {name: text, size: 1 or more, labels: as many texts, or none}"
-            raise FileFormatError(f"{path}, mode {number}: {told}, not {mode!r:.100}")
-    names, sizes = ([mode[part] for mode in modes] for part in ("name", "size"))
-    return names, tuple(sizes), [mode.get("labels") for mode in modes]
+    are_named = isinstance(modes, list) and all(isinstance(mode, dict) for mode in modes)
+    if not modes or not are_named or not all({"name", "size"} <= mode.keys() for mode in modes):
+        told = '{"modes": [{"name": text, "size": number, "labels": texts or null}, ...]}'
+        raise FileFormatError(f"{path} must hold {told}, an entry for each axis")
+    with content_of(path):
+        axes = _cells.checked_axes([mode["name"] for mode in modes])
+        labels = _cells.checked_axis_labels([mode.get("labels") for mode in modes], axes)
+        sizes, none = [mode["size"] for mode in modes], np.empty((0, len(axes)), np.int64)
+        return axes, _cells.checked_shape(sizes, none, axes, labels), labels
 
 
 def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
