@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -43,6 +43,10 @@ _FRACTIONS = (
     "weights, such as tf-idf and normalised or log-transformed values, have no likelihood: bring "
     "the counts that they were made of"
 )
+_NOT_OBSERVED = (
+    "write 0 where nothing was counted; if a cell was not observed, see log_evidence, decompose "
+    "and predict_missing of an AllocationModel, which take observed='nan'"
+)
 _VECTORISE = (
     "count the words of raw text first, for example with polyabayes.read_corpus, or give lists of "
     "tokens to Corpus.from_documents"
@@ -63,14 +67,14 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
         stored = sparse.csr_matrix(stored)
     if stored.format not in ("csr", "coo"):
         stored = stored.tocoo()
-    _refuse_bad_values(stored, name)
+    _check_values(stored, name)
     counts: CountMatrix = sparse.csr_matrix(stored, dtype=np.int64, copy=False)
     if not (counts.has_canonical_format and counts.data.all()):
         counts = counts.copy()
         counts.sum_duplicates()
         counts.eliminate_zeros()
     if counts.nnz < stored.nnz:
-        _refuse_bad_values(counts, name)
+        _check_values(counts, name)
     return counts
 
 
@@ -261,37 +265,33 @@ def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
             raise InvalidArgumentError(told)
 
 
-def _refuse_bad_values(stored: Any, name: str) -> None:
-    values = stored.data
-    if values.dtype.kind == "b" or not values.size:
+def _check_values(stored: Any, name: str) -> None:
+    def place(position: int) -> str:
+        if stored.format == "csr":
+            row = int(np.searchsorted(stored.indptr, position, side="right")) - 1
+            return f"document (row) {row}, word (column) {stored.indices[position]}"
+        return f"document (row) {stored.row[position]}, word (column) {stored.col[position]}"
+
+    check_values(stored.data, name, MAX_COUNT, place)
+
+
+def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[int], str]) -> None:
+    """Refuse numbers that are no counts from 0 to `most`; `place` describes that of one."""
+    if values.dtype.kind == "b":
         return
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        if np.isnan(values).any():
-            remedy = "write 0 where a word does not occur; predict_missing is for missing cells"
-            _refuse(stored, np.isnan(values), f"Input {name} contains NaN", name, remedy)
-        _refuse(stored, np.isinf(values), f"Input {name} contains infinity", name)
-    if values.min() < 0:
-        _refuse(stored, values < 0, f"Negative values in data passed to {name}", name)
-    if values.dtype.kind == "f" and (np.floor(values) != values).any():
-        told = f"{name} contains fractional counts"
-        _refuse(stored, np.floor(values) != values, told, name, _FRACTIONS)
-    if values.max() > MAX_COUNT:
-        _refuse(stored, values > MAX_COUNT, f"{name} contains a count above 2**32 - 1", name)
-
-
-def _refuse(
-    stored: Any,
-    is_bad: NDArray[np.bool_],
-    message: str,
-    name: str,
-    remedy: str = "correct the value or leave the document out",
-) -> NoReturn:
-    position = int(np.argmax(is_bad))
-    if stored.format == "csr":
-        document = int(np.searchsorted(stored.indptr, position, side="right")) - 1
-        word = int(stored.indices[position])
-    else:
-        document, word = int(stored.row[position]), int(stored.col[position])
-    told = f"{message}: {stored.data[position]} at document (row) {document}, "
-    told += f"word (column) {word}. {name} must hold how often each word occurs: "
-    raise InvalidCountsError(f"{told}whole numbers from 0 to {MAX_COUNT}; {remedy}")
+    largest, correct = f"2**{most.bit_length()} - 1", "correct the value or leave it out"
+    # The largest count itself is no float.
+    above = np.float64(most + 1) if values.dtype.kind == "f" else most + 1
+    for told, is_wrong, remedy in (
+        (f"Input {name} contains NaN", np.isnan, _NOT_OBSERVED),
+        (f"Input {name} contains infinity", np.isinf, correct),
+        (f"Negative values in data passed to {name}", lambda x: x < 0, correct),
+        (f"{name} contains fractional counts", lambda x: np.floor(x) != x, _FRACTIONS),
+        (f"{name} contains a count above {largest}", lambda x: x >= above, correct),
+    ):
+        if (wrong := is_wrong(values)).any():
+            position = int(np.argmax(wrong))
+            told += (
+                f": {values[position]} at {place(position)}; counts are whole numbers from 0 to "
+            )
+            raise InvalidCountsError(f"{told}{largest}: {remedy}")

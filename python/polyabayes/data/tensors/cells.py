@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.checks import is_name, whole_number
-from polyabayes.data.counts import Words, checked_labels, distinct
+from polyabayes.data.counts import Words, check_values, checked_labels, distinct
 from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
@@ -23,10 +23,6 @@ Place: TypeAlias = Callable[[int], str]
 
 MAX_TOTAL = 2**63 - 1
 _LOW_BITS = 32
-_NOT_OBSERVED = (
-    "write 0 if nothing was counted there; if the cell was not observed, see log_evidence, "
-    "decompose and predict_missing of an AllocationModel, which take observed='nan'"
-)
 
 
 def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
@@ -161,20 +157,12 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     if array.shape != (n_cells,):
         told = f"one entry for each cell, got shape {array.shape}"
         raise InvalidArgumentError(f"{name} must have shape ({n_cells},), {told}")
-    if array.dtype.kind == "f":
-        _refuse(array, np.isnan(array), "{}", name, place, _NOT_OBSERVED)
-        _refuse(array, np.isinf(array), "{}", name, place)
-    if array.dtype.kind != "b":
-        _refuse(array, array < 0, "the negative count {}", name, place)
-    if array.dtype in (np.uint64, np.float64):
-        too_large = array >= array.dtype.type(MAX_TOTAL + 1)
-        _refuse(array, too_large, "the count {}, above 2**63 - 1,", name, place)
-    if array.dtype.kind == "f":
-        _refuse(array, np.floor(array) != array, "the fractional count {}", name, place)
-        # From here on, floats of this width cannot represent all integers.
-        n_bits = np.finfo(array.dtype).nmant + 1
-        what = f"the count {{}}, but {array.dtype} is exact below 2**{n_bits} only (give integers),"
-        _refuse(array, array >= array.dtype.type(2**n_bits), what, name, place)
+    check_values(array, name, MAX_TOTAL, place)
+    if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
+        largest = int(array.argmax())
+        told = f"{name} holds {array[largest]} at {place(largest)}, but {array.dtype} is exact "
+        told += f"below 2**{np.finfo(array.dtype).nmant + 1} only: give integers"
+        raise InvalidCountsError(told)
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)
@@ -184,20 +172,6 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
         told = f"count is {counts[largest]} at {place(largest)}: divide the counts by a common unit"
         raise InvalidCountsError(f"{name} has the sum {total}, above 2**63 - 1; the largest {told}")
     return counts
-
-
-def _refuse(
-    counts: NDArray[Any],
-    is_bad: NDArray[np.bool_],
-    what: str,
-    name: str,
-    place: Place,
-    remedy: str = "correct the value or omit the cell",
-) -> None:
-    if is_bad.any():
-        position = int(np.argmax(is_bad))
-        told = f"{name} holds {what.format(counts[position])} at {place(position)}; "
-        raise InvalidCountsError(f"{told}counts are whole numbers from 0 to 2**63 - 1: {remedy}")
 
 
 def named_cells(
