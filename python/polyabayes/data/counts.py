@@ -30,7 +30,7 @@ T = TypeVar("T", bound=Iterable[Any])
 
 MAX_COUNT = 2**32 - 1
 _LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
-_NUMERIC_KINDS = "biuf"
+_NUMERIC_KINDS = "biufc"
 # Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
 _OF_DOCUMENTS = re.compile(
     r"[ACGT]{14,16}-\d+|[ACGT]{16}|TCGA-\w\w-\w{4}.*|"
@@ -59,12 +59,11 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
     Indices are sorted, without duplicates and explicit zeros. `values` is never changed, but shares
     memory with the result if it is already canonical.
     """
-    stored: Any = checked_sparse(values, name) if sparse.issparse(values) else _dense(values, name)
-    if stored.dtype.kind == "c":
-        raise InvalidArgumentError(f"Complex data not supported: {name} has dtype {stored.dtype}")
+    is_sparse = sparse.issparse(values)
+    stored: Any = checked_sparse(values, name) if is_sparse else count_array(values, name)
     _refuse_bad_shape(stored.shape, name)
     if isinstance(stored, np.ndarray):
-        stored = sparse.csr_matrix(stored)
+        stored = sparse.csr_matrix(stored.astype(float) if stored.dtype == np.float16 else stored)
     if stored.format not in ("csr", "coo"):
         stored = stored.tocoo()
     _check_values(stored, name)
@@ -218,32 +217,30 @@ def values_of_frame(frame: Any, name: str) -> Any:
         raise _not_numbers(name, error) from error
 
 
-def _dense(values: Any, name: str) -> NDArray[Any]:
+def count_array(values: Any, name: str) -> NDArray[Any]:
+    """An array of numbers in the byte order of the machine, from any array-like."""
     if np.ma.is_masked(values):
-        told = f"{name} has masked entries, but documents need counts of all words: "
-        raise InvalidCountsError(f"{told}fill them, or see AllocationModel.predict_missing")
+        told = "fill them, or see log_evidence and predict_missing of an AllocationModel"
+        raise InvalidCountsError(f"{name} has masked entries: {told}")
     try:
         array = np.asarray(values)
+        are_objects = array.dtype.kind == "O" and array.ndim
+        # Integers of Python stay exact.
+        array = np.array(array.tolist()) if are_objects else array
     except ValueError as error:
-        told = f"{name} is not an array with one count per document and word: give every document "
-        told += "the same number of words, or use Corpus.from_documents for lists of tokens"
+        told = f"{name} is not an array with one count per document and word, or cell: give all "
+        told += "rows the same length, or use Corpus.from_documents for lists of tokens"
         raise InvalidTypeError(told) from error
-    if array.dtype.kind == "O" and array.ndim:
-        try:
-            return array.astype(np.float64)
-        except OverflowError as error:
-            told = "larger than any float; correct the value or leave the document out"
-            raise InvalidCountsError(f"{name} contains a count above 2**32 - 1, {told}") from error
-        except (TypeError, ValueError) as error:
-            raise _not_numbers(name, error) from error
+    try:
+        array = array.astype(np.float64) if are_objects and array.dtype.kind in "OU" else array
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _not_numbers(name, error) from error
     if isinstance(values, (str, bytes, os.PathLike)):
         call = f"polyabayes.read_corpus({values!r:.60})"
         raise InvalidTypeError(f"{name} must hold counts: {call} reads a file, [text] is one text")
-    if array.dtype.kind not in _NUMERIC_KINDS + "c":
+    if array.dtype.kind not in _NUMERIC_KINDS:
         told = f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "
         raise InvalidTypeError(f"{told}{_VECTORISE}")
-    if array.dtype.newbyteorder("=") == np.float16:
-        return array.astype(np.float64)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
@@ -279,6 +276,8 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
     """Refuse numbers that are no counts from 0 to `most`; `place` describes that of one."""
     if values.dtype.kind == "b":
         return
+    if values.dtype.kind == "c":
+        raise InvalidArgumentError(f"Complex data not supported: {name} has dtype {values.dtype}")
     largest, correct = f"2**{most.bit_length()} - 1", "correct the value or leave it out"
     # The largest count itself is no float.
     above = np.float64(most + 1) if values.dtype.kind == "f" else most + 1

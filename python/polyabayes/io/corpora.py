@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, content_of, read_lines, within_memory
-from polyabayes.data.conversion.numbers import number_of
+from polyabayes._support.files import checked_path, reading, within_memory
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.cells import read_h5ad
 from polyabayes.io.formats import OPTIONS_OF_TABLES, READERS, WRITERS, reader_of, writer_of
 from polyabayes.io.matrices.npz import write_npz
@@ -215,11 +216,5 @@ def _resolve_exposure(exposure: Any) -> Any:
     if not isinstance(exposure, (str, os.PathLike)):
         return exposure
     path = checked_path(exposure, "exposure")
-    with content_of(path):
-        texts = " ".join(read_lines(path)).split()
-    sizes = list(map(number_of, texts))
-    if None in sizes:
-        number = sizes.index(None)
-        told = f"{texts[number]!r:.50} is not a size of a document; give one number per line"
-        raise FileFormatError(f"{path}, number {number + 1}: {told}")
-    return sizes
+    with reading(path):
+        return np.loadtxt(path, encoding="utf-8-sig", ndmin=1).ravel()

@@ -17,7 +17,6 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
     numbers = [name for name in names if name not in labels and name != ids]
     others = [x for x in names if (x in labels or counts_nothing(x)) and x != ids]
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
-    frame = f"{table.as_frame}.set_index({labels})"
     is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
     are_data = any(number_of(name) is not None or DATE.fullmatch(name) for name in names)
     if is_file and are_data and not (named_rows(names) or is_headed(names[0], "words in rows")):
@@ -40,9 +39,10 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
         code += f".isin({sorted(set().union(*marks.values()))})"
         code += ".T" * table.names_words(names[0])
         return f"With marks of what is there, use polyabayes.Corpus({code})"
+    call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
     if numbers and max((x for name in numbers for x in table.numbers_of(name)), default=2) < 1:
-        call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, "
-        return f"Topics or signatures, with words in rows, are read by {call}topic_word={frame}.T)"
+        code = f"{table.as_frame}.set_index({labels}).T"
+        return f"Topics or signatures, with words in rows, are read by {call}{code})"
     word, count = headed(names, NAMES["word"]), headed(names, NAMES["count"] + NAMES["may count"])
     dated = [name for name in labels if table.is_dated(name)]
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
@@ -51,7 +51,9 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
     is_long = len(names) > 1 and (word in labels or not table.is_distinct(document))
     levels = {x: len(set(table.values(x))) for x in labels if kinds[x] in PLAIN_KINDS}
     answers = [x for x in levels if 1 < levels[x] < table.n_rows and x not in (ids, *dated)]
-    survey = f"{table.as_frame}, axes={answers}" + f", counts={count!r}" * (count in whole)
+    rest = [x for x in names if x not in (ids, count)]
+    axes = rest if count in whole and table.is_distinct(*rest) else answers
+    survey = f"{table.as_frame}, axes={axes}" + f", counts={count!r}" * (count in whole)
     survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({survey})"
     are_roles = word in labels or any(x in units or is_headed(x, "items") for x in answers)
     if len(answers) > 1 + is_long and not are_roles:
@@ -77,6 +79,10 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
     if is_turned:
         return f"If its rows are words, use {turned}"
     found: list[str] = []
+    rates = [x for x in numbers if x not in whole and max(table.numbers_of(x), default=2) <= 1]
+    if word in labels and rates and count is None:
+        code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
+        return f"Topics or signatures, with a row for each word, are read by {call}{code})"
     if is_long:
         terms = [name for name in names if name not in (document, count)]
         terms = [x for x in terms if x not in dated] or terms
@@ -98,6 +104,12 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
             table.refuse_other_kinds(text)
             what = "list of words" if kinds[text] == "tokens" else "text"
             told = table.options(text=text, ids=None if own in (*texts, text) else own)
+            n_words = len(" ".join(map(str, table.values(text))).split())
+            is_long_header = 2 * table.n_rows * len(text.split()) >= n_words
+            if is_file and " " in text and "?" not in text and is_long_header:
+                roles = {text: "text", own: "id"}
+                columns = [roles.get(x, f"column{k}") for k, x in enumerate(table.names)]
+                told += f" (or {table.options(columns=columns)} if its first line is no header)"
             found.append(f"with a {what} in each row, use {told}")
     if len(answers) > 1 and not are_roles:
         found.append(survey)

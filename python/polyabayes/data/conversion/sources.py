@@ -45,17 +45,12 @@ class Source(NamedTuple):
         return self._replace(counts=counts, ids=ids, exposure=exposure, metadata=metadata)
 
 
-def checked_lists(documents: Any) -> Iterable[Any]:
-    """Iterate over documents of any type."""
-    return _iterated(documents, "documents", "texts or lists of tokens")
-
-
 def checked_tokens(number: int, document: Any, known: Collection[str] | None = None) -> list[str]:
     """The tokens of a document; those that are not `known`, if given, are refused."""
     if isinstance(document, (str, bytes)):
         told = f"document {number} is a text, but earlier documents are lists of tokens: "
         raise InvalidTypeError(f"{told}give one kind")
-    tokens = list(_iterated(document, f"document {number}", "tokens"))
+    tokens = list(iterated(document, f"document {number}", "tokens"))
     for token in tokens:
         if not isinstance(token, str):
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
@@ -73,8 +68,8 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     The documents are read once. Ids between those of the dictionary are called ``#id``.
     """
     rows, columns, values, number = list[int](), list[int](), list[Any](), -1
-    for number, document in enumerate(_iterated(documents, "corpus", "lists of (id, count)")):
-        for pair in _iterated(document, f"document {number}", "pairs (id, count)"):
+    for number, document in enumerate(iterated(documents, "corpus", "lists of (id, count)")):
+        for pair in iterated(document, f"document {number}", "pairs (id, count)"):
             try:
                 column, count = pair
                 is_id = int(column) == column and column >= 0
@@ -212,7 +207,8 @@ def _fractions(block: Any) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(values) & (values % 1 != 0))
 
 
-def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:
+def iterated(values: Any, name: str, content: str) -> Iterable[Any]:
+    """Values that are no text, mapping or number; messages call them `name`, of some content."""
     if isinstance(values, Mapping) or is_single(values) or not hasattr(values, "__iter__"):
         raise InvalidTypeError(f"{name} must hold {content}, got {values!r:.100}")
     return values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.checks import is_name, whole_number
-from polyabayes.data.counts import Words, check_values, checked_labels, distinct
+from polyabayes.data.counts import Words, check_values, checked_labels, count_array, distinct
 from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
@@ -119,36 +118,6 @@ def refuse_outside(
         told = f"coordinates: cell {cell} has {coordinates[cell, column]} on axis "
         told += f"{axes[column]!r} of size {shape[column]}; coordinates start "
         raise InvalidCountsError(f"{told}at 0: correct it or give a larger shape")
-
-
-def count_array(values: Any, name: str) -> NDArray[Any]:
-    """An array of integers, booleans or floats from any array-like."""
-    if np.ma.is_masked(values):
-        told = "which only log_evidence and predict_missing of an AllocationModel accept: fill them"
-        raise InvalidCountsError(f"{name} has masked entries, {told}")
-    if isinstance(values, (str, os.PathLike)):
-        raise InvalidTypeError(
-            f"{name} must be an array of whole numbers, got {os.fspath(values)!r}; read the "
-            "file of a tensor by polyabayes.read_tensor, of a corpus by polyabayes.read_corpus"
-        )
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "O":
-            array = np.array(array.tolist())
-    except ValueError as error:
-        raise InvalidTypeError(f"{name} cannot be made an array: {error}") from error
-    if array.dtype.kind == "O":
-        if not array.ndim:
-            told = f"got {type(values).__name__}"
-            raise InvalidTypeError(f"{name} must be an array of whole numbers, {told}")
-        for position, value in enumerate(array.ravel()):
-            if not (isinstance(value, int) and -MAX_TOTAL <= value <= MAX_TOTAL):
-                where = ", ".join(map(str, np.unravel_index(position, array.shape)))
-                told = "it must hold whole numbers from 0 to 2**63 - 1"
-                raise InvalidCountsError(f"{name} holds {value!r} at entry {where}; {told}")
-    if array.dtype.kind not in "biuf":
-        raise InvalidTypeError(f"{name} must hold whole numbers, got dtype {array.dtype}")
-    return array
 
 
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:

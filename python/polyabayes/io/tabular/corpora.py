@@ -46,8 +46,9 @@ def read_csv(
     """
     table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
     # Names of columns may be numbers, in order.
-    n_names, numbers = len(table.names), list(map(number_of, table.names))
-    is_bare = None not in numbers and (n_names < 4 or numbers != sorted(numbers))
+    n_names, found = len(table.names), map(number_of, table.names)
+    numbers = [number for number in found if number is not None]
+    is_bare = len(numbers) == n_names and (n_names < 4 or numbers != sorted(numbers))
     if is_bare and not {"layout", "document", "word"} & options.keys():
         words = argument("columns", [f"word{k}" for k in range(n_names)])
         triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "

@@ -188,7 +188,7 @@ class DelimitedTable(Table):
             names = list(checked_labels(dialect.columns, "columns"))
         elif names.count("") > 1:
             start, below = next(records, (line, []))
-            above = accumulate(fields, lambda before, own: own or before)
+            above: Iterator[str] = accumulate(fields, lambda before, own: own or before)
             columns = [" ".join(pair).strip() for pair in zip(above, below, strict=False)]
             again = DelimitedTable(self.path, replace(dialect, skiprows=start, columns=columns))
             told = f"{argument('skiprows', start)}, {argument('columns', columns)}"
