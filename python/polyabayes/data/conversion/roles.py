@@ -225,7 +225,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         raise InvalidArgumentError(f"the first column, {table.names[0]!r}, {told}")
     if counts is not None:
         return counts
-    free = [name for name in table.names if name not in (axes or ())]
+    free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
     found = headed(free, NAMES["count"])
     if found is not None and len(table.names) > 1 and not table.are_labels(found):
         return found
