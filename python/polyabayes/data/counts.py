@@ -126,7 +126,7 @@ def warn_if_turned(words: Any, ids: Any) -> None:
         if len(labels) > 1 and is_turned:
             told = f"{what} have names as {labels[0]!r}: if rows are words and columns documents, "
             code = "polyabayes.Corpus(corpus.counts.T, corpus.ids, corpus.vocabulary)"
-            told += f"use {code}, or {argument('transpose', True)} of a file"
+            told += f"use {code}, or {argument('transpose', True)} of a table in a file"
             warn(told, DataWarning)
 
 

@@ -18,6 +18,7 @@ from polyabayes.io.tabular.delimited import (
     Dialect,
     next_refusal,
     separator_of,
+    text_code,
 )
 
 _BYTES_LOOKED_AT = 1 << 16
@@ -37,7 +38,8 @@ def refuse_other_doors(path: Path, taker: str) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     for by, endings, what, remedy in _KINDS:
-        if by == "ending" and ending in endings.split():
+        is_folder = by == "folder" and any(path.glob(endings)) and not any(path.glob("**/*.txt*"))
+        if is_folder or (by == "ending" and ending in endings.split()):
             if ending == ".json":
                 lines = _head(path)[1]
                 # A single line is no row of JSON lines.
@@ -79,7 +81,7 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table") -> str:
     formats = {name: argument("format", name) for name in _FORMATS}
-    return remedy.format(path=repr(str(path)), taker=taker, **formats)
+    return remedy.format(path=repr(str(path)), content=text_code(path), taker=taker, **formats)
 
 
 def _kind_of_bytes(block: bytes) -> tuple[str, str]:
@@ -113,7 +115,7 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
         table = DelimitedTable(path, Dialect(sep, encoding, columns=columns), LINES_LOOKED_AT)
     except FileFormatError as error:  # Quotes of prose, or another encoding.
         if sep == " " and all(is_number(x) for line in lines for x in line.split()):
-            code = f"map(str.split, pathlib.Path({str(path)!r}).read_text().splitlines())"
+            code = f"map(str.split, {text_code(path)}.splitlines())"
             return "lists of numbers", f"polyabayes.Corpus.from_documents({code})"
         return ("a table", str(error.args[0])) if sep == "\t" else ("", "")
     names, n_names = table.names, len(table.names)

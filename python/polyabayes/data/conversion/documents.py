@@ -71,13 +71,20 @@ def _of_lists(documents: Any) -> Source | None:
 
 
 def _refuse_mappings(documents: Any) -> None:
-    """Refuse mappings, and lists of mappings or of lists of sentences, with code that is taken."""
+    """Refuse mappings, lists of mappings or of lists of sentences, and tables of several parts.
+
+    The message has code that is taken.
+    """
     is_mapping = isinstance(documents, Mapping) and not sparse.issparse(documents)
     is_list = isinstance(documents, (list, tuple))
     first = next(iter(documents.values() if is_mapping else documents if is_list else ()), None)
     inner = next(iter(first), None) if isinstance(first, (list, tuple)) else None
     code = "pandas.Series(documents)" if is_mapping else ""
-    if isinstance(first, Mapping):
+    if sources.is_mudata(documents):
+        code = f"documents[{next(iter(documents.mod), '')!r}]"
+    elif sources.is_of(documents, "anndata", "Raw"):
+        code = "documents.to_adata()"
+    elif isinstance(first, Mapping):
         code = "[*documents]" if is_list else "[*documents.values()], [*documents]"
         code = f"pandas.DataFrame({code}).fillna(0)"
     elif isinstance(inner, (list, tuple)) and isinstance(next(iter(inner), None), str):

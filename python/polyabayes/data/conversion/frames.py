@@ -145,7 +145,8 @@ def _kind_of(column: pd.Series[Any]) -> Kind:
         are_tokens = all(isinstance(token, str) for row in held for token in row)
         return "tokens" if are_tokens else "cells"
     if held and all(isinstance(value, Mapping) for value in held):
-        are_counts = all(isinstance(count, int) for row in held for count in row.values())
+        counts = (count for row in held for count in row.values() if count is not None)
+        are_counts = all(isinstance(count, Real) for count in counts)
         return "cells" if are_counts else "other"
     if hasattr(column, "cat"):
         return "name" if held else "other"

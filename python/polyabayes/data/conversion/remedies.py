@@ -61,8 +61,8 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
     texts = [x for x in labels if kinds[x] in ("text", "tokens") and x not in (*answers, *dated)]
     if len(whole) > 1 or is_long:  # Names of two words are no texts.
         texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
-    is_turned = names[0] in labels and whole and None in (word, count)
-    is_turned = is_turned and table.names_words(names[0])
+    may_be_turned = names[0] in labels and whole and None in (word, count)
+    is_turned = may_be_turned and table.names_words(names[0])
     rows = [name for name in labels if table.is_distinct(name) and ids is None]
     plain = [name for name in rows if name not in (*texts, *dated)]
     own = next(iter(plain or rows), None)

@@ -120,20 +120,21 @@ def is_document(value: Any) -> bool:
 
 def is_anndata(value: Any) -> bool:
     """Whether a value is an AnnData object; anndata is not imported."""
-    return _is_of(value, "anndata", "AnnData")
+    return is_of(value, "anndata", "AnnData")
 
 
 def is_mudata(value: Any) -> bool:
     """Whether a value is a MuData object; mudata is not imported."""
-    return _is_of(value, "mudata", "MuData")
+    return is_of(value, "mudata", "MuData")
 
 
 def is_tomotopy(value: Any) -> bool:
     """Whether a value is a corpus of tomotopy, which is not imported."""
-    return _is_of(value, "tomotopy", "Corpus")
+    return is_of(value, "tomotopy", "Corpus")
 
 
-def _is_of(value: Any, package: str, kind: str) -> bool:
+def is_of(value: Any, package: str, kind: str) -> bool:
+    """Whether a value is of a class of a package, which is not imported."""
     return any(
         base.__name__ == kind and base.__module__.partition(".")[0] == package
         for base in type(value).__mro__

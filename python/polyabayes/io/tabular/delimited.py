@@ -96,8 +96,7 @@ class DelimitedTable(Table):
             if len(fields) != n_names and len(fields := _filled(fields, n_names)) != n_names:
                 more = "more" if len(fields) > n_names else "less"
                 reason = f"{len(fields)} fields, {more} than the {n_names} of the header"
-                code = f"pathlib.Path({str(path)!r}).read_text().splitlines()"
-                code = f"csv.reader({code}, delimiter={self.sep!r})"
+                code = f"csv.reader({text_code(path)}.splitlines(), delimiter={self.sep!r})"
                 call = f"polyabayes.Corpus.from_documents({code})"
                 reason += f"; if each line is a list of words, {call}" * (dialect.columns is None)
                 raise _refused(path, line, reason)
@@ -235,6 +234,15 @@ class DelimitedTable(Table):
         if has_more and dialect.columns is None and not is_first:
             names.insert(0, "")  # R does not name the column of the row names.
         return names, chain(first, records)
+
+
+def text_code(path: Path) -> str:
+    """Code of the text of a file, plain or gzipped."""
+    name = str(path)
+    is_packed = name.endswith(".gz")
+    return (
+        f"gzip.open({name!r}, 'rt').read()" if is_packed else f"pathlib.Path({name!r}).read_text()"
+    )
 
 
 def _filled(fields: list[str], n_names: int) -> list[str]:

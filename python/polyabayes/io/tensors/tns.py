@@ -13,16 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import (
-    STANDARD_INPUT,
-    beside,
-    content_of,
-    line_blocks,
-    open_binary,
-    reading,
-    replacing,
-    sibling,
-)
+from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors import cells as _cells
 from polyabayes.data.tensors.tensor import CountTensor
@@ -61,7 +52,7 @@ def read_tns(
     if axes is None:
         axes = default_axes(table.shape[1] - 1)
     labels = None if modes is None else modes[2]
-    with content_of(path):
+    with files.content_of(path):
         return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)
 
 
@@ -71,7 +62,7 @@ def read_tns_corpus(path: Path) -> Corpus:
     if tensor.n_axes != 2:
         told = "polyabayes.read_tensor reads it"
         raise FileFormatError(f"{path} is a tensor of {tensor.n_axes} axes: {told}")
-    with content_of(path):
+    with files.content_of(path):
         cells = sparse.coo_matrix((tensor.counts, tuple(tensor.coordinates.T)), shape=tensor.shape)
         return Corpus(cells, tensor.labels[1], tensor.labels[0])
 
@@ -87,7 +78,7 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
         raise InvalidArgumentError(f"{told}write .npz")
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
-    with _modes_beside(tensor, path), replacing(path) as handle:
+    with _modes_beside(tensor, path), files.replacing(path) as handle:
         for start in range(0, len(table), _CELLS_A_WRITE):
             rows = table[start : start + _CELLS_A_WRITE]
             handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
@@ -97,7 +88,7 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
     """Coordinates and count of each line, shape (n_lines, n_axes + 1)."""
     tables: list[NDArray[np.uint64]] = []
     n_axes = None if shape is None else len(shape)
-    for first_line, block in line_blocks(path):
+    for first_line, block in files.line_blocks(path):
         cells = _COMMENT.sub(b"", block)
         if n_axes is None:
             head = cells.lstrip().partition(b"\n")[0].split()
@@ -123,7 +114,7 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
 
 
 def _modes_path(path: Path) -> Path:
-    return sibling(path, ".modes.json")
+    return files.sibling(path, ".modes.json")
 
 
 def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] | None:
@@ -132,17 +123,17 @@ def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] 
     The content is ``{"modes": [{"name": str, "size": int, "labels": [str, ...]}, ...]}``;
     ``labels`` may be missing or null.
     """
-    with reading(path):
-        if path == _modes_path(STANDARD_INPUT) or not path.is_file():
+    with files.reading(path):
+        if path == _modes_path(files.STANDARD_INPUT) or not path.is_file():
             return None
-    with open_binary(path) as stream, reading(path):
+    with files.open_binary(path) as stream, files.reading(path):
         content = json.load(stream)
     modes = content.get("modes") if isinstance(content, dict) else None
     are_named = isinstance(modes, list) and all(isinstance(mode, dict) for mode in modes)
     if not modes or not are_named or not all({"name", "size"} <= mode.keys() for mode in modes):
         told = '{"modes": [{"name": text, "size": number, "labels": texts or null}, ...]}'
         raise FileFormatError(f"{path} must hold {told}, an entry for each axis")
-    with content_of(path):
+    with files.content_of(path):
         axes = _cells.checked_axes([mode["name"] for mode in modes])
         labels = _cells.checked_axis_labels([mode.get("labels") for mode in modes], axes)
         sizes, none = [mode["size"] for mode in modes], np.empty((0, len(axes)), np.int64)
@@ -155,4 +146,4 @@ def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[Non
         {"name": name, "size": size, "labels": None if labels is None else labels.tolist()}
         for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
     ]
-    return beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")
+    return files.beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")
