@@ -236,8 +236,9 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError) as error:
         raise _not_numbers(name, error) from error
     if isinstance(values, (str, bytes, os.PathLike)):
-        call = f"polyabayes.read_corpus({values!r:.60})"
-        raise InvalidTypeError(f"{name} must hold counts: {call} reads a file, [text] is one text")
+        path = f"{os.fspath(values)!r:.60}"
+        told = f"{name} must hold counts, got {path}; polyabayes.read_corpus({path}) reads a file "
+        raise InvalidTypeError(f"{told}of a corpus, polyabayes.read_tensor one of a tensor")
     if array.dtype.kind not in _NUMERIC_KINDS:
         told = f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "
         raise InvalidTypeError(f"{told}{_VECTORISE}")

@@ -51,7 +51,7 @@ def read_corpus(
         ``.ldac``, ``.dat``, ``.lda-c``           LDA-C: ``M id:count ...``, ids counted from 0
         ``.mtx``, ``.mm``                         Matrix Market
         ``.npz``                                  :func:`write_corpus`, ``scipy.sparse.save_npz``
-        ``.svmlight``, ``.libsvm``                svmlight; its labels are ignored
+        ``.svmlight``, ``.libsvm``, ``.svm``      svmlight; its labels are ignored
         ``docword*.txt``                          UCI bag of words
         ``.tns``                                  FROSTT with two axes: documents and words
         ``.csv``, ``.tsv``, ``.all``,             a column of texts; or a row per document and a

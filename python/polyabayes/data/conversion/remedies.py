@@ -84,11 +84,9 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
         return f"Topics or signatures, with a row for each word, are read by {call}{code})"
     if is_long:
-        terms = [name for name in names if name not in (document, count)]
-        terms = [x for x in terms if x not in dated] or terms
+        terms = [x for x in names if x not in (document, count, *dated)] or names
         items = [x for x in terms if is_headed(x, "items")]
-        items += [x for x in terms if kinds[x] != "number"]
-        term = word or (items or terms)[0]
+        term = word or [*items, *(x for x in terms if kinds[x] != "number"), *terms][0]
         told = table.options(document=document, word=term, count=count)
         if count is None:
             after = [table.options(count=x) for x in names[names.index(term) + 1 :] if x in whole]
