@@ -171,7 +171,11 @@ def read_corpus(
     if exposure is None or is_column:
         return corpus
     is_known = is_name and (exposure == "total" or reader is read_h5ad)
-    return corpus.with_exposure(exposure if is_known else _resolve_exposure(exposure))
+    if not is_known and isinstance(exposure, (str, os.PathLike)):
+        path = checked_path(exposure, "exposure")
+        with reading(path):
+            exposure = np.loadtxt(path, encoding="utf-8-sig", ndmin=1).ravel()
+    return corpus.with_exposure(exposure)
 
 
 def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
@@ -206,15 +210,3 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
         told = "write a .npz file, or omit it by corpus.with_exposure(None)"
         raise InvalidArgumentError(f"{path} cannot hold the exposure of the documents: {told}")
     writer(documents, path)
-
-
-def _resolve_exposure(exposure: Any) -> Any:
-    """Read the numbers of a text file, plain or gzipped, one per line.
-
-    Anything but a path is returned unchanged.
-    """
-    if not isinstance(exposure, (str, os.PathLike)):
-        return exposure
-    path = checked_path(exposure, "exposure")
-    with reading(path):
-        return np.loadtxt(path, encoding="utf-8-sig", ndmin=1).ravel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -26,7 +25,8 @@ _BYTES_LOOKED_AT = 1 << 16
 # first bytes: what each is, and the option or the call that reads it.
 _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 _KINDS = [line.split("\t") for line in _LINES]
-_FORMATS = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
+_NAMES = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
+_FORMATS = {name: argument("format", name) for name in _NAMES}
 _LDAC = "LDA-C"
 # Formats of which a file may be of another kind: those of any text, of tables and of unknown names,
 # and those whose reader knows its own lines.
@@ -54,10 +54,11 @@ def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> No
     """
     block, lines, encoding = _head(path, encoding)
     is_text = encoding != "utf-8" or b"\0" not in block
-    what, remedy = _kind_of(lines[:LINES_LOOKED_AT]) if is_text else _kind_of_bytes(block)
+    head = "" if is_text else block[:20].decode("latin-1")
+    what, remedy = _kind_of(lines[:LINES_LOOKED_AT] if is_text else [], head)
     remedy = _filled(remedy, path)
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
-    if is_row or (name in _STRICT and remedy in [argument("format", own) for own in _FORMATS]):
+    if is_row or (name in _STRICT and remedy in _FORMATS.values()):
         return
     if lines and not remedy and name in ("text", "ldac", None):
         what, remedy = _as_table(path, lines, encoding)
@@ -80,23 +81,14 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
 
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table") -> str:
-    formats = {name: argument("format", name) for name in _FORMATS}
-    return remedy.format(path=repr(str(path)), content=text_code(path), taker=taker, **formats)
+    return remedy.format(path=repr(str(path)), content=text_code(path), taker=taker, **_FORMATS)
 
 
-def _kind_of_bytes(block: bytes) -> tuple[str, str]:
-    """What a file that is no text is, and what reads it."""
-    heads = ((head, told) for by, head, *told in _KINDS if by == "head")
-    decoded = block[:20].decode("latin-1")
-    known = ((ast.literal_eval(f"'{head}'"), told) for head, told in heads)
-    return next((what, reader) for head, (what, reader) in known if decoded.startswith(head))
-
-
-def _kind_of(lines: list[str]) -> tuple[str, str]:
-    """What lines are, and what reads them; empty if nothing that is known."""
-    text = "\n".join(lines)
-    for by, pattern, what, remedy in _KINDS if lines else ():
-        parts = {"lines": lines, "start": [text]}.get(by, [])
+def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:
+    """What lines, or the first bytes, are, and what reads them; empty if nothing that is known."""
+    known = {"head": [head]} if head else {"lines": lines, "start": ["\n".join(lines)]}
+    for by, pattern, what, remedy in _KINDS if lines or head else ():
+        parts = known.get(by, [])
         match = re.fullmatch if by == "lines" else re.match
         matches = [found for part in parts if (found := match(pattern, part))]
         n_pairs = [found[0].count(":") for found in matches]

@@ -36,7 +36,7 @@ def read_mallet(
         left_out = [string.ascii_letters, *(options.get("stop_words") or ())]
         options = {"token_pattern": _token_pattern([*texts, *left_out]), **options}
     names = [match[_NAME] for match in parts]
-    return corpus_of_texts(path, names, texts, vocabulary, options.pop("on_empty", None), options)
+    return corpus_of_texts(path, names, texts, vocabulary, options)
 
 
 def _token_pattern(texts: Iterable[str]) -> str:

@@ -126,29 +126,17 @@ def source_of_table(
         told = f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
         raise InvalidArgumentError(f"{told}name it by {table.options('text')}")
     if roles.layout == "texts":
-        return _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
+        table.refuse_other_kinds(roles.columns[0])
+        texts = without_missing(table, roles.columns[0], on_empty)
+        are_tokens = table.kind(roles.columns[0]) == "tokens"
+        sizes, metadata = _beside(table, roles, named.exposure)
+        found = counted_texts(texts, vocabulary, options or {}, are_tokens=are_tokens)
+        found = found._replace(ids=_ids(table, roles), exposure=sizes, metadata=metadata)
+        return without_empty(found, on_empty, table.place)
     if roles.layout == "long":
         return _from_counts(table, roles, named.exposure)
     counts, words = table.counts(roles.columns), roles.columns if table.has_headers else None
     return Source(counts, words, _ids(table, roles), *_beside(table, roles, named.exposure))
-
-
-def _from_texts(
-    table: Table,
-    roles: Roles,
-    exposure: str | None,
-    vocabulary: Any,
-    options: Mapping[str, Any],
-    on_empty: str | None,
-) -> Source:
-    column = roles.columns[0]
-    table.refuse_other_kinds(column)
-    texts = without_missing(table, column, on_empty)
-    are_tokens = table.kind(column) == "tokens"
-    sizes, metadata = _beside(table, roles, exposure)
-    found = counted_texts(texts, vocabulary, options, are_tokens=are_tokens)
-    found = found._replace(ids=_ids(table, roles), exposure=sizes, metadata=metadata)
-    return without_empty(found, on_empty, table.place)
 
 
 def counted_texts(

@@ -46,11 +46,10 @@ def is_dash(text: str) -> bool:
 
 def label_order(labels: Iterable[str]) -> list[str]:
     """Sort labels: by value if all are numbers, else as text."""
-    texts = sorted(labels)
-    numbers = [number_of(text) for text in texts]
-    if any(number is None or isnan(number) for number in numbers):
-        return texts
-    return [texts[place] for place in sorted(range(len(texts)), key=lambda k: numbers[k] or 0)]
+    numbers = {text: number_of(text) for text in sorted(labels)}
+    if any(number is None or isnan(number) for number in numbers.values()):
+        return [*numbers]
+    return sorted(numbers, key=lambda text: numbers[text] or 0)
 
 
 def options_of_numbers(texts: Iterable[str], sep: str) -> dict[str, str]:

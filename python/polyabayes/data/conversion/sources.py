@@ -38,11 +38,10 @@ class Source(NamedTuple):
 
     def rows(self, are_kept: NDArray[np.bool_]) -> Source:
         """The documents where the mask is True."""
-        ids = None if self.ids is None else np.asarray(self.ids, dtype=object)[are_kept]
-        exposure = None if self.exposure is None else self.exposure[are_kept]
-        metadata = None if self.metadata is None else self.metadata[are_kept]
-        counts = self.counts[are_kept]
-        return self._replace(counts=counts, ids=ids, exposure=exposure, metadata=metadata)
+        ids = None if self.ids is None else np.asarray(self.ids, dtype=object)
+        held = {"counts": self.counts, "ids": ids, "exposure": self.exposure}
+        held["metadata"] = self.metadata
+        return self._replace(**{name: x[are_kept] for name, x in held.items() if x is not None})
 
 
 def checked_tokens(number: int, document: Any, known: Collection[str] | None = None) -> list[str]:
