@@ -6,6 +6,9 @@ from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import DATE, PLAIN_KINDS, Table
 from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed, named_rows
 
+# Answers to a question have so many levels, and one more for so many rows.
+_FEW_LEVELS = 10
+
 
 def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -> str:
     """Options that read a table, by how it looks: they are for the caller, and never taken."""
@@ -50,13 +53,14 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
     is_long = len(names) > 1 and (word in labels or not table.is_distinct(document))
     levels = {x: len(set(table.values(x))) for x in labels if kinds[x] in PLAIN_KINDS}
-    answers = [x for x in levels if 1 < levels[x] < table.n_rows and x not in (ids, *dated)]
+    most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
+    answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]
     rest = [x for x in names if x not in (ids, count)]
     axes = rest if count in whole and table.is_distinct(*rest) else answers
     survey = f"{table.as_frame}, axes={axes}" + f", counts={count!r}" * (count in whole)
     survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({survey})"
     are_roles = word in labels or any(x in units or is_headed(x, "items") for x in answers)
-    if len(answers) > 1 + is_long and not are_roles:
+    if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
         return f"W{survey[1:]}; polyabayes.LatentClassAnalysis takes the same columns"
     texts = [x for x in labels if kinds[x] in ("text", "tokens") and x not in (*answers, *dated)]
     if len(whole) > 1 or is_long:  # Names of two words are no texts.
@@ -109,10 +113,10 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
                 columns = [roles.get(x, f"column{k}") for k, x in enumerate(table.names)]
                 told += f" (or {table.options(columns=columns)} if its first line is no header)"
             found.append(f"with a {what} in each row, use {told}")
-    if len(answers) > 1 and not are_roles:
-        found.append(survey)
     if (len(whole) > 1 and not (found and count)) or not found:
         found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
+    if len(answers) > 1 and not are_roles:
+        found.append(survey)
     told = "; ".join(found)
     return told[:1].upper() + told[1:]
 
