@@ -227,11 +227,6 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         are_objects = array.dtype.kind == "O" and array.ndim
         # Integers of Python stay exact.
         array = np.array(array.tolist()) if are_objects else array
-    except ValueError as error:
-        told = f"{name} is not an array with one count per document and word, or cell: give all "
-        told += "rows the same length, or use Corpus.from_documents for lists of tokens"
-        raise InvalidTypeError(told) from error
-    try:
         array = array.astype(np.float64) if are_objects and array.dtype.kind in "OU" else array
     except (TypeError, ValueError, OverflowError) as error:
         raise _not_numbers(name, error) from error
@@ -246,7 +241,7 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
-    told = f"{name} must hold counts, but an entry is not a number: {error}"
+    told = f"{name} must hold counts, in rows of one length, but an entry is not a number: {error}"
     return InvalidTypeError(f"{told}; {_VECTORISE}")
 
 

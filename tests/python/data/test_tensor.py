@@ -317,7 +317,7 @@ def test_bad_counts_are_located(array, says):
     ("array", "says"),
     [
         ([["a", "b"]], "must hold counts, got list of dtype <U1"),
-        ([[1], [1, 2]], "give all rows the same length"),
+        ([[1], [1, 2]], "in rows of one length"),
         ([[1j, 1]], "Complex data"),
         ([1, 2], r"1 dimensions, but axes names 2 \(hair, eye\)"),
         (3, "single number"),

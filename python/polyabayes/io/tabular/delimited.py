@@ -238,11 +238,8 @@ class DelimitedTable(Table):
 
 def text_code(path: Path) -> str:
     """Code of the text of a file, plain or gzipped."""
-    name = str(path)
-    is_packed = name.endswith(".gz")
-    return (
-        f"gzip.open({name!r}, 'rt').read()" if is_packed else f"pathlib.Path({name!r}).read_text()"
-    )
+    code = f"gzip.open({str(path)!r}, 'rt').read()"
+    return code if path.suffix == ".gz" else f"pathlib.Path({str(path)!r}).read_text()"
 
 
 def _filled(fields: list[str], n_names: int) -> list[str]:
