@@ -226,8 +226,8 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         array = np.asarray(values)
         are_objects = array.dtype.kind == "O" and array.ndim
         # Integers of Python stay exact.
-        array = np.array(array.tolist()) if are_objects else array
-        array = array.astype(np.float64) if are_objects and array.dtype.kind in "OU" else array
+        exact = np.array(array.tolist()) if are_objects else array
+        array = array.astype(np.float64) if are_objects and exact.dtype.kind in "OU" else exact
     except (TypeError, ValueError, OverflowError) as error:
         raise _not_numbers(name, error) from error
     if isinstance(values, (str, bytes, os.PathLike)):

@@ -22,7 +22,9 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
     is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
     are_data = any(number_of(name) is not None or DATE.fullmatch(name) for name in names)
-    if is_file and are_data and not (named_rows(names) or is_headed(names[0], "words in rows")):
+    may_lack_header = is_file and ", names=[" not in table.as_frame
+    is_header = named_rows(names) or is_headed(names[0], "words in rows")
+    if may_lack_header and are_data and not is_header:
         told = table.options(columns=columns_of(len(table.names), len(labels)))
         if len(labels) == 1 and table.names_words(names[0]):
             told += f", {table.options(transpose=True)}"
@@ -108,7 +110,7 @@ def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -
             told = table.options(text=text, ids=None if own in (*texts, text) else own)
             n_words = len(" ".join(map(str, table.values(text))).split())
             is_long_header = 2 * table.n_rows * len(text.split()) >= n_words
-            if is_file and " " in text and "?" not in text and is_long_header:
+            if may_lack_header and " " in text and "?" not in text and is_long_header:
                 roles = {text: "text", own: "id"}
                 columns = [roles.get(x, f"column{k}") for k, x in enumerate(table.names)]
                 told += f" (or {table.options(columns=columns)} if its first line is no header)"

@@ -80,7 +80,7 @@ class Table(ABC):
         return f"pandas.read_csv({text}{told})" if told else self.code
 
     @cached_property
-    def written(self) -> dict[str, str]:
+    def written(self) -> dict[str, Any]:
         """Options of pandas that read the numbers of the table as they are written."""
         texts: set[str] = set()
         for name in self.names:
@@ -103,9 +103,10 @@ class Table(ABC):
         """What reads a table with this text in the place of a count, to end a message."""
         number = read_number((text or "-").removesuffix("%"), self.written)
         kept, told = f"`{name}` >= 0", ""
+        empty = {name: 0} if "axes" in self.given else 0
+        filled = f".fillna({empty})"
         if text in NAMES["missing"] or (number is not None and number != number):
-            filled = {name: 0} if "axes" in self.given else 0
-            told = f"where nothing was counted, {self.call(f'.fillna({filled})')}"
+            told = f"where nothing was counted, {self.call(filled)}"
             numbers = [self.values(x) for x in self.names if self.kind(x) == "number"]
             # Notes below a table count nothing at all.
             rows = zip(*numbers, strict=True)
@@ -117,7 +118,8 @@ class Table(ABC):
             told = "weights and shares have no likelihood: bring the counts, or name a property"
             told += f" by {argument('metadata', [name])}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
-            told = f"of numbers that are written so, {self.call()}"
+            change = filled * ("na_values" in self.written)
+            told = f"of numbers that are written so, {self.call(change)}"
             if self.written.get("thousands") == "." and "decimal" not in self.written:
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         return f"; {told}" * bool(told)
