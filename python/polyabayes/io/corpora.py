@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, reading, within_memory
+from polyabayes._support.files import checked_path, read_lines, within_memory
+from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.cells import read_h5ad
 from polyabayes.io.formats import OPTIONS_OF_TABLES, READERS, WRITERS, reader_of, writer_of
 from polyabayes.io.matrices.npz import write_npz
@@ -173,8 +172,10 @@ def read_corpus(
     is_known = is_name and (exposure == "total" or reader is read_h5ad)
     if not is_known and isinstance(exposure, (str, os.PathLike)):
         path = checked_path(exposure, "exposure")
-        with reading(path):
-            exposure = np.loadtxt(path, encoding="utf-8-sig", ndmin=1).ravel()
+        exposure = list(map(number_of, " ".join(read_lines(path)).split()))
+        if None in exposure:
+            told = f"number {exposure.index(None) + 1} is not a size of a document"
+            raise FileFormatError(f"{path}: {told}; give one number per line")
     return corpus.with_exposure(exposure)
 
 
