@@ -270,7 +270,8 @@ def _check_values(stored: Any, name: str) -> None:
 
 def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[int], str]) -> None:
     """Refuse numbers that are no counts from 0 to `most`; `place` describes that of one."""
-    if values.dtype.kind == "b":
+    are_whole = values.dtype.kind in "biu"
+    if not values.size or (are_whole and values.min() >= 0 and values.max() <= most):
         return
     if values.dtype.kind == "c":
         raise InvalidArgumentError(f"Complex data not supported: {name} has dtype {values.dtype}")

@@ -74,7 +74,9 @@ def _of_folder(
     matrix = matrices[0] if matrices else path / _MATRIX
     start = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
     parts = (_MATRIX, _BARCODES, *_FEATURES)
-    found = {name: _packed_or_not(matrix.parent, start + name) for name in parts}
+    places = {name: matrix.parent / f"{start}{name}" for name in parts}
+    either = {name: (path, Path(f"{path}.gz")) for name, path in places.items()}
+    found = {name: next(filter(Path.is_file, paths), None) for name, paths in either.items()}
     features, barcodes = found[_FEATURES[0]] or found[_FEATURES[1]], found[_BARCODES]
     if features is None or barcodes is None or not matrices:
         missing = next(start + name for name, own in found.items() if own is None)
@@ -119,11 +121,6 @@ def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
         cells = anndata.read_h5ad(path)
     with content_of(path):
         return Corpus.from_anndata(cells, layer)
-
-
-def _packed_or_not(folder: Path, name: str) -> Path | None:
-    found = (folder / name, folder / f"{name}.gz")
-    return next((path for path in found if path.is_file()), None)
 
 
 def _distinct(names: list[str]) -> list[str]:
