@@ -127,7 +127,9 @@ class Corpus(DocumentCounts):
         ):
             if labels is not None and len(labels) != size:
                 told = f"{part} has {len(labels)} entries, but the counts have {size} {unit}; "
-                told += f"give one entry for each{_if_transposed(part, len(labels), self.shape)}"
+                turned = f"transpose the counts, {argument('transpose', True)} of a file"
+                turned = f"; they fit the other axis: {turned}" * (len(labels) in self.shape)
+                told += f"give one entry for each{turned}"
                 raise InvalidArgumentError(told)
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
@@ -422,11 +424,3 @@ def _joined(blocks: list[Any], name: str) -> Source:
         exposure=joined("exposure", np.concatenate),
         metadata=joined("metadata", joined_metadata),
     )
-
-
-def _if_transposed(name: str, n_labels: int, shape: tuple[int, int]) -> str:
-    """Remedy if the labels fit the other axis."""
-    other = shape[0] if name == "vocabulary" else shape[1]
-    is_other = n_labels == other != shape[name == "vocabulary"]
-    remedy = argument("transpose", True)
-    return f"; they fit the other axis: transpose the counts, {remedy} of a file" * is_other
