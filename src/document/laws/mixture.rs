@@ -184,19 +184,3 @@ fn check_sum(weights: &[f64], document: usize) -> Result<()> {
     let is_zero = weights.iter().all(|&x| x == 0.0);
     if is_zero { Err(Error::NoTopics { document }) } else { Ok(()) }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ROWS: [f64; 6] = [0.5, 0.25, 0.25, 0.0, 0.5, 0.5];
-
-    #[test]
-    fn what_is_no_mixture_is_refused() {
-        let new = |weights: &[f64], rows: &[f64]| {
-            FiniteMixture::new(Component::Multinomial, weights, rows, &[])
-        };
-        assert!(new(&[], &ROWS).is_err() && new(&[0.0, 0.0], &ROWS).is_err());
-        assert!(new(&[1.0, -1.0], &ROWS).is_err() && new(&[1.0], &ROWS).is_err());
-    }
-}
