@@ -128,14 +128,12 @@ def real_table() -> None:
     columns |= dict.fromkeys((*REAL, "tomotopy"), "s")
     table = Table("starts", f"{COMMAND} real", columns, ["lda, Gibbs"])
     runs = kept(KEPT)
-    by_row: dict[tuple[str, int], list[dict[str, float]]] = {}
-    for run in runs:
-        by_row.setdefault((run["corpus"], run["topics"]), []).append(run["scores"])
     for name, n_topics in product(CORPORA, SIZES):
-        found = pd.DataFrame(by_row[name, n_topics])
+        own = [run for run in runs if (run["corpus"], run["topics"]) == (name, n_topics)]
+        found = pd.DataFrame([run["scores"] for run in own])
         spread = [
-            f"{own.mean():.4f} ({own.min():.4f} to {own.max():.4f})"
-            for own in (found[kind] for kind in (*REAL, "tomotopy"))
+            f"{nats.mean():.4f} ({nats.min():.4f} to {nats.max():.4f})"
+            for nats in (found[kind] for kind in (*REAL, "tomotopy"))
         ]
         seconds = [found[f"{kind}, s"].median() for kind in REAL]
         table.add(CORPORA[name], n_topics, len(found), *seconds, *spread)
