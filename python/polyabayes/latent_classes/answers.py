@@ -392,11 +392,11 @@ def _refuse_measurement(values: Any, column: Any) -> None:
         )
 
 
-def refuse_fractions(answers: Answers, reason: str) -> None:
+def refuse_fractions(answers: Answers) -> None:
     """Refuse weights that are no whole numbers."""
     if answers.has_fractions:
         row = int(np.argmax(answers.weights != np.rint(answers.weights)))
         raise InvalidCountsError(
             f"{argument('weights')} has the fraction {answers.weights[row]:g} at row {row}: "
-            f"{reason}"
+            "data sets of as many rows are drawn from the model"
         )

@@ -184,7 +184,7 @@ class FittedClasses(ClassOutcomes):
         True
         """
         answers = self._weighted(X, weights, covariates)
-        refuse_fractions(answers, "data sets of as many rows are drawn from the model")
+        refuse_fractions(answers)
         answers = answers.one_each()
         n_samples = checks.whole_number("n_samples", n_samples, 1)
         checks.fits("n_samples", n_samples, 8)
