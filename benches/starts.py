@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from peers import from_tomotopy, tomotopy_model, trained_for
 from record import Table, corpus, keep, kept, main, save, timed, told
-from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
 
@@ -55,13 +54,6 @@ def nats(model: Any, test: pb.Corpus) -> float:
     return float(result.nats_per_token)
 
 
-def recovery(found: np.ndarray, true: np.ndarray) -> float:
-    """Mean cosine of true topics and those matched with them."""
-    rows = [topics / np.linalg.norm(topics, axis=1, keepdims=True) for topics in (true, found)]
-    cosines = rows[0] @ rows[1].T
-    return float(cosines[linear_sum_assignment(-cosines)].mean())
-
-
 def planted() -> None:
     """Every kind of training on documents with 8 known topics."""
     data = pb.datasets.make_lda_corpus(
@@ -86,7 +78,8 @@ def planted() -> None:
         for seed in range(SEEDS):
             model, spent = timed(kind(8, n_jobs=1, random_state=seed, **options).fit, train)
             seconds.append(spent)
-            cosines.append(recovery(model.components_, data.topic_word))
+            matched = pb.topics.match_topics(data.topic_word, model)
+            cosines.append(float(matched.similarities.mean()))
             scored = name != "NMF"
             scores.append(nats(model, test) if scored else cosines[-1])
         behind = max(scores) - np.array(scores)

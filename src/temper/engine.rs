@@ -110,7 +110,7 @@ impl LadderPart<'_> {
             Some(saved) => Ladder::restore(target, saved)?,
             None => Ladder::new(target, self.replicate, key, plan.max_chains, observer)?,
         };
-        let most = self.most.div_ceil(ladder.n_groups());
+        let most = self.most.div_ceil(ladder.groups.len());
         let result = ladder.advance(self.n_scans, most, 0, observer)?;
         Ok((ladder.save()?, result))
     }

@@ -57,7 +57,7 @@ impl<'a> Enumeration<'a> {
         let mut enumeration = Enumeration {
             problem,
             joint,
-            symmetry: Symmetry::new(problem),
+            symmetry: Symmetry { nodes: problem.rows_by_value() },
             alphas: problem.alphas(),
             last: last_use(problem),
             allocations: HashMap::from([(vec![0; problem.n_rows], 1.0)]),

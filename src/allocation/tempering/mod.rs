@@ -1,4 +1,7 @@
 //! Evidence by parallel tempering of collapsed chains on the power path.
+//!
+//! The constants of this room are those with which `benches/evidence.py` and `benches/tempering.py` made
+//! their records.
 
 mod paths;
 mod references;

@@ -8,7 +8,6 @@ use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::document::{Law, Method, Score, Settings, WeightMoments};
 use crate::error::{Error, Result, check_all, check_length};
-use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_rising};
 use crate::rng::Rng;
 
@@ -145,7 +144,7 @@ impl Law for FiniteMixture {
         let total: f64 = self.weights_of(document).iter().sum();
         let is_possible = sum.n_eff() > 0.0;
         let ln_value = if is_possible { sum.ln_sum() - total.ln() } else { f64::NEG_INFINITY };
-        Ok(Score::of(Estimate::exact(ln_value), Method::Exact.estimator()))
+        Ok(Score::exact(ln_value))
     }
 
     /// Moments of the components' indicators: probabilities p, and sqrt(p (1 - p)). The prior's own
