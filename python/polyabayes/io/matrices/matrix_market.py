@@ -71,8 +71,9 @@ def write_matrix_market(corpus: Corpus, path: Path) -> None:
 
 def _content(path: Path) -> bytes:
     with open_binary(path) as stream, reading(path):
-        content: bytes = stream.read()
-    return content.removeprefix(BOM_UTF8)
+        content: bytes = stream.read().removeprefix(BOM_UTF8)
+    # SciPy reads beyond the end of a file that ends in a carriage return.
+    return content + b"\n" if content.endswith(b"\r") else content
 
 
 def _corpus(

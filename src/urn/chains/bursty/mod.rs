@@ -118,10 +118,13 @@ pub(super) fn sweep_words<U: UniformLanes>(
             |topic: u16| list.as_ref().is_none_or(|list| list.is_listed[usize::from(topic)]);
         let (balls, buffers) = (&mut *balls, &mut *buffers);
         let mut word = Word { cell, among, target, second, balls, buffers };
-        match &mut topics[tokens] {
-            [topics] => move_one(&mut word, topics, &Alone, &is_listed, uniforms),
-            [one, other] => redraw_pair(&mut word, [one, other], &is_listed, uniforms),
-            topics => redraw(&mut word, topics, order, &is_listed, uniforms),
+        let topics = &mut topics[tokens];
+        if let [topics] = topics {
+            move_one(&mut word, topics, &Alone, &is_listed, uniforms);
+        } else if let Ok(topics) = <&mut [_; 2]>::try_from(&mut *topics) {
+            redraw_pair(&mut word, topics, &is_listed, uniforms);
+        } else {
+            redraw(&mut word, topics, order, &is_listed, uniforms);
         }
     }
     buffers.all = all;

@@ -39,17 +39,17 @@ impl Word<'_, '_> {
 
     /// Takes a token out. One that is alone is not counted among those of its word.
     #[inline(always)]
-    pub(super) fn take<C: Company>(&mut self, topics: &[u16; LANES], _company: &C) {
+    pub(super) fn take(&mut self, topics: &[u16; LANES], company: &impl Company) {
         take(self.balls, topics);
-        if !C::IS_ALONE {
+        if !company.is_alone() {
             take(&mut self.buffers.held, topics);
         }
     }
 
     #[inline(always)]
-    pub(super) fn put<C: Company>(&mut self, topics: &[u16; LANES], _company: &C) {
+    pub(super) fn put(&mut self, topics: &[u16; LANES], company: &impl Company) {
         put(self.balls, topics);
-        if !C::IS_ALONE {
+        if !company.is_alone() {
             put(&mut self.buffers.held, topics);
         }
     }
@@ -117,27 +117,33 @@ impl Word<'_, '_> {
     }
 }
 
-/// Whether a token is the only one of its word.
+/// Whether a token is the only one of its word, which each kernel is compiled for.
 pub(super) trait Company {
-    const IS_ALONE: bool;
+    fn is_alone(&self) -> bool;
 }
 
 pub(super) struct Alone;
 pub(super) struct Beside;
 
 impl Company for Alone {
-    const IS_ALONE: bool = true;
+    #[inline(always)]
+    fn is_alone(&self) -> bool {
+        true
+    }
 }
 
 impl Company for Beside {
-    const IS_ALONE: bool = false;
+    #[inline(always)]
+    fn is_alone(&self) -> bool {
+        false
+    }
 }
 
 /// The topic of one token, which is out.
 #[polyabayes_macros::vectorised]
 pub(super) fn draw_one<C: Company, U: UniformLanes>(
     word: &mut Word<'_, '_>,
-    _company: &C,
+    company: &C,
     uniforms: &mut U,
 ) -> [u16; LANES] {
     let BurstBuffers { single, single_sums, held, .. } = &mut *word.buffers;
@@ -149,7 +155,7 @@ pub(super) fn draw_one<C: Company, U: UniformLanes>(
         let ((base, rate), q, balls, held) = (single[k], q[k] as f32, &word.balls[k], &held[k]);
         for lane in 0..LANES {
             let n = balls[lane] as f32;
-            let weight = if C::IS_ALONE { q } else { q + repeat * held[lane] as f32 };
+            let weight = if company.is_alone() { q } else { q + repeat * held[lane] as f32 };
             total[lane] += (base + unit * n) * weight / (1.0 + rate * n);
         }
         *sums = total;
@@ -162,7 +168,7 @@ pub(super) fn draw_one<C: Company, U: UniformLanes>(
 #[polyabayes_macros::vectorised]
 pub(super) fn redraw_pair<U: UniformLanes>(
     word: &mut Word<'_, '_>,
-    topics: [&mut [u16; LANES]; 2],
+    topics: &mut [[u16; LANES]; 2],
     is_listed: &impl Fn(u16) -> bool,
     uniforms: &mut U,
 ) {
