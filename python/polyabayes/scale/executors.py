@@ -1,6 +1,7 @@
 """Tasks on any executor: shared data are sent once, and results are returned as they finish."""
 
 import _thread
+import atexit
 import functools
 import hashlib
 import multiprocessing
@@ -21,6 +22,7 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError, WorkerError
@@ -160,6 +162,7 @@ def sharing(executor: Executor | None, shared: Any) -> Iterator[Workers]:
             f"an argument cannot be sent to processes ({error}): use functions and classes of a "
             "module, or a ThreadPoolExecutor"
         ) from error
+    _watch_from_start(executor)
     with scratch_folder(Path(tempfile.gettempdir()), "polyabayes-") as folder:
         path = folder / "shared"
         path.write_bytes(content)
@@ -250,6 +253,40 @@ def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -
         return function(shared, *task)
     with _while_wanted(reference.path):
         return function(shared, *task)
+
+
+# Pools whose workers end with this process.
+_pools: WeakSet[Any] = WeakSet()
+
+
+def _watch_from_start(pool: Any) -> None:
+    """Let workers that start from now on end with this process, even if they never get a task."""
+    if hasattr(pool, "_initializer") and pool not in _pools:
+        pool._initializer = functools.partial(_start, pool._initializer)
+        _pools.add(pool)
+        _end_workers_at_exit(os.getpid())
+
+
+@functools.cache
+def _end_workers_at_exit(maker: int) -> None:
+    """End workers that outlive their pool because the exit was interrupted.
+
+    Python before 3.13 then believes that the pool is shut down, and waits for them forever.
+    """
+
+    def end() -> None:
+        for pool in _pools if os.getpid() == maker else ():
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.terminate()
+
+    atexit.register(end)
+
+
+def _start(first: Callable[..., object] | None, *arguments: Any) -> None:
+    """Start a worker, with the initializer of the pool's own."""
+    _end_with_parent()
+    if first is not None:
+        first(*arguments)
 
 
 @functools.cache

@@ -221,28 +221,41 @@ def test_ctrl_c_cancels_what_has_not_begun():
 
 
 WITHOUT_CALLER = """
+import multiprocessing, sys
 from concurrent.futures import ProcessPoolExecutor
 import polyabayes as pb
+from polyabayes.scale.executors import sharing
 if __name__ == "__main__":
     model = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]]
     )
-    with ProcessPoolExecutor(1) as pool:
-        for n_samples in (1, 200_000):
-            pb.log_likelihood(model, [[20, 30]], "annealed", n_samples=n_samples, executor=pool)
+    with ProcessPoolExecutor(3, multiprocessing.get_context(sys.argv[1])) as pool:
+        with sharing(pool, 0) as workers:
+            list(workers.run(max, [(n,) for n in range(3)], str))
+        try:
             print("begun", flush=True)
+            pb.log_likelihood(model, [[20, 30]], "annealed", n_samples=9_000_000, executor=pool)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+            raise
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="ends a process by a signal")
-def test_workers_end_with_the_process_that_made_them():
-    command = [sys.executable, "-c", WITHOUT_CALLER]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as caller:
+@pytest.mark.skipif(os.name != "posix", reason="ends a process by signals")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("start", ["spawn", "forkserver", "fork"])
+def test_workers_end_with_the_process_that_made_them(start, how):
+    """Those that have a task, and those that never had one; interrupts are for the caller alone."""
+    command, pipe = [sys.executable, "-c", WITHOUT_CALLER, start], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as caller:
         assert caller.stdout.readline() == "begun\n"
-        caller.terminate()
-        # The worker holds the other end of the pipe for as long as it lives.
-        caller.communicate(timeout=30)
-    assert caller.returncode == -signal.SIGTERM
+        caller.send_signal(how)
+        if how == signal.SIGINT:
+            assert caller.stdout.readline() == "interrupted\n"
+            caller.send_signal(how)
+        # Workers hold the other ends of the pipes for as long as they live.
+        caller.communicate(timeout=60)
+    assert caller.returncode == -how
 
 
 def test_an_interruption_travels_with_its_result():
