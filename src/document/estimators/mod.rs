@@ -15,3 +15,4 @@ pub(super) mod sampler;
 pub mod similar;
 pub mod smc;
 pub mod table;
+mod word_groups;
