@@ -111,7 +111,8 @@ class Workers:
         try:
             while True:
                 for number, task in numbered:
-                    future = _submitted(self._executor, reference, function, task, describe(number))
+                    with _naming(describe(number)):
+                        future = self._executor.submit(_call, reference, function, task)
                     pending[future] = number, task
                     if len(pending) >= self._most:
                         break
@@ -124,12 +125,13 @@ class Workers:
                     interruption, done = error, {future for future in pending if future.done()}
                 for future in done:
                     number, task = pending.pop(future)
-                    result = _result(future, describe(number))
-                    if isinstance(result, _Missing):
-                        # The worker cannot read the shared file: the bytes are sent with the task.
-                        again = _submitted(self._executor, whole, function, task, describe(number))
-                        pending[again] = number, task
-                        continue
+                    with _naming(describe(number)):
+                        result = future.result()
+                        if isinstance(result, _Missing):
+                            # The worker cannot read the shared file: the task takes the bytes.
+                            again = self._executor.submit(_call, whole, function, task)
+                            pending[again] = number, task
+                            continue
                     yield number, result
                 if interruption is not None:
                     raise interruption
@@ -169,32 +171,21 @@ def sharing(executor: Executor | None, shared: Any) -> Iterator[Workers]:
         yield Workers(executor, _Packed(path, hashlib.sha256(content).hexdigest(), content))
 
 
-def _submitted(
-    executor: Executor, shared: Any, function: Callable[..., Any], task: Any, name: str
-) -> Future[Any]:
+@contextmanager
+def _naming(task: str) -> Iterator[None]:
+    """Raise a WorkerError where a worker died."""
     try:
-        return executor.submit(_call, shared, function, task)
-    except BrokenExecutor as error:
-        raise _died(name, error) from error
-
-
-def _result(future: Future[Any], name: str) -> Any:
-    try:
-        return future.result()
-    except (BrokenExecutor, CancelledError) as error:
-        raise _died(name, error) from error
+        yield
     except Exception as error:
-        if type(error).__name__ in _DEATHS:
-            raise _died(name, error) from error
-        raise
-
-
-def _died(name: str, error: BaseException) -> WorkerError:
-    return WorkerError(
-        f"a worker of the executor died during {name} or another task ({type(error).__name__}: "
-        f"{error!s:.300}): most often it had too little memory, or the program starts processes "
-        'without `if __name__ == "__main__":`; take a new executor, with fewer workers'
-    )
+        is_death = isinstance(error, BrokenExecutor | CancelledError)
+        if not is_death and type(error).__name__ not in _DEATHS:
+            raise
+        raise WorkerError(
+            f"a worker of the executor died during {task} or another task ({type(error).__name__}: "
+            f"{error!s:.300}): most often it had too little memory, or the program starts "
+            'processes without `if __name__ == "__main__":`; take a new executor, '
+            "with fewer workers"
+        ) from error
 
 
 class _Missing(NamedTuple):

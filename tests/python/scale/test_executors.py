@@ -17,7 +17,7 @@ import pytest
 import polyabayes as pb
 from helpers.small_models import known_lda
 from polyabayes.exceptions import BudgetExceededError, Interrupted, InvalidTypeError, WorkerError
-from polyabayes.scale.executors import _Missing, sharing
+from polyabayes.scale.executors import sharing
 
 N_WORDS = 40
 DATA = pb.datasets.make_lda_corpus(24, N_WORDS, 3, document_length=25, random_state=0)
@@ -178,22 +178,20 @@ def test_what_is_shared_is_packed_once_and_unpacked_once_a_worker(spawned):
 def test_workers_without_the_file_get_the_bytes(spawned, monkeypatch):
     from polyabayes.scale import executors
 
-    seen = []
-    result = executors._result
+    submit, with_bytes = spawned.submit, []
 
-    def look(future, name):
-        found = result(future, name)
-        seen.append(isinstance(found, _Missing))
-        return found
+    def look(call, shared, *rest):
+        with_bytes.append(shared.content is not None)
+        return submit(call, shared, *rest)
 
     def elsewhere(self, *_):
         return executors._Packed, (Path("/no/such/folder/file"), self.digest, self.content)
 
-    monkeypatch.setattr(executors, "_result", look)
+    monkeypatch.setattr(spawned, "submit", look)
     monkeypatch.setattr(executors._Packed, "__reduce__", elsewhere)
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=spawned, **SETTINGS))
-    assert any(seen)
-    assert not all(seen)
+    assert any(with_bytes)
+    assert not all(with_bytes)
 
 
 def test_ctrl_c_cancels_what_has_not_begun():

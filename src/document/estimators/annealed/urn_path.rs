@@ -87,7 +87,7 @@ pub enum Start {
 /// Distributions from the start to the urn.
 pub(crate) struct UrnPath<'a> {
     pub(super) urn: &'a LocalUrn,
-    pub(super) start: Start,
+    pub(in crate::document) start: Start,
     /// m; pseudo-counts where the start is the prior.
     expected: Vec<f64>,
     /// ln q, where the start is the prior.
