@@ -215,21 +215,19 @@ impl<'a, O: Observer> Sizing<'a, O> {
 mod tests {
     use super::*;
 
+    const LN_SUMS: [f64; 4] = [-3.0, -3.1, -3.0, -3.1];
+
     #[test]
     fn errors_rest_on_the_smaller_runs_as_well() {
-        let error_beside = |ln_sums: &[f64], smaller: &[f64]| {
-            let ln_sums_beside = SmallerRuns { size: 20, ln_sums: smaller.to_vec() };
-            let choice = Choice { size: 100, beside: Some(ln_sums_beside) };
-            let alone = Estimate::from_replicates(ln_sums, 400);
-            (alone.std_error, choice.with_beside(alone, ln_sums).std_error)
+        let alone = Estimate::from_replicates(&LN_SUMS, 400);
+        let beside = |smaller: [f64; 4]| {
+            let beside = Some(SmallerRuns { size: 20, ln_sums: smaller.to_vec() });
+            Choice { size: 100, beside }.with_beside(alone, &LN_SUMS)
         };
-        let (ln_sums, smaller) = ([-3.0, -3.1, -3.0, -3.1], [-3.0, -4.0, -3.0, -4.0]);
-        let (alone, together) = error_beside(&ln_sums, &smaller);
-        let pooled = (0.01 / 3.0 + 0.2 / 3.0) / 2.0_f64;
-        assert!((together - (pooled.exp_m1() / 4.0).sqrt()).abs() < 1e-12 && together > alone);
-        for smaller in [[-3.05; 4], [-3.0, -3.1, -3.0, f64::NEG_INFINITY]] {
-            let (alone, together) = error_beside(&ln_sums, &smaller);
-            assert_eq!(alone, together);
-        }
+        let (pooled, together) = ((0.01 + 0.2) / 6.0_f64, beside([-3.0, -4.0, -3.0, -4.0]));
+        assert!((together.std_error - (pooled.exp_m1() / 4.0).sqrt()).abs() < 1e-12);
+        assert!(together.std_error > alone.std_error);
+        assert_eq!(beside([-3.05; 4]), alone);
+        assert_eq!(beside([-3.0, -3.1, -3.0, f64::NEG_INFINITY]), alone);
     }
 }
