@@ -14,8 +14,8 @@ from polyabayes._support import checks
 from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.columns import named_as_counts
 from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.names import named_as_counts
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import (
