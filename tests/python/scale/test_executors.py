@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -230,12 +231,8 @@ if __name__ == "__main__":
     with ProcessPoolExecutor(3, multiprocessing.get_context(sys.argv[1])) as pool:
         with sharing(pool, 0) as workers:
             list(workers.run(max, [(n,) for n in range(3)], str))
-        try:
-            print("begun", flush=True)
-            pb.log_likelihood(model, [[20, 30]], "annealed", n_samples=9_000_000, executor=pool)
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
-            raise
+        print("begun", flush=True)
+        pb.log_likelihood(model, [[20, 30]], "annealed", n_samples=9_000_000, executor=pool)
 """
 
 
@@ -243,17 +240,17 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("start", ["spawn", "forkserver", "fork"])
 def test_workers_end_with_the_process_that_made_them(start, how):
-    """Those that have a task, and those that never had one; interrupts are for the caller alone."""
+    """Those that have a task, and those that never had one; signals are for the caller alone."""
     command, pipe = [sys.executable, "-c", WITHOUT_CALLER, start], subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as caller:
         assert caller.stdout.readline() == "begun\n"
-        caller.send_signal(how)
-        if how == signal.SIGINT:
-            assert caller.stdout.readline() == "interrupted\n"
+        while caller.poll() is None:
             caller.send_signal(how)
+            with suppress(subprocess.TimeoutExpired):
+                caller.wait(timeout=0.5)
         # Workers hold the other ends of the pipes for as long as they live.
         caller.communicate(timeout=60)
-    assert caller.returncode == -how
+    assert caller.returncode != 0
 
 
 def test_an_interruption_travels_with_its_result():
