@@ -11,7 +11,7 @@ two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,11 +64,8 @@ def choice(sets: int = 30, minutes: float = 60.0) -> None:
     sizes = [(*cell, k) for cell in (*CELLS, (LAST, 6), (LAST, 20)) for k in WEIGHTS]
     keys = [(*size, FIRST_SEED + nth) for nth in range(sets) for size in sizes]
     pieces = made(name, sorted(keys, key=lambda key: key[0] == LAST), named, minutes)
-    columns = {**dict.fromkeys(("rows", "items", "classes", "sets", "P(K)", *CRITERIA), ",")}
-    table = Table(name, f"{COMMAND} choice", columns | {"s a set": ".1f"}, RESTS_ON)
-    for row in counted(pieces, sizes):
-        table.add(*row)
-    save(table, note=told_with_commits(pieces))
+    note = told_with_commits(pieces)
+    keep_counted("choice", pieces, sizes, ("P(K)", *CRITERIA), has_seconds=True, note=note)
 
 
 def told_with_commits(pieces: list[dict[str, Any]]) -> str:
@@ -106,12 +103,9 @@ def items(minutes: float = 40.0) -> None:
         return {"named": named, "probabilities": fit.choice_.probabilities, "ours": seconds}
 
     pieces = made(name, sorted(keys, key=lambda key: key[0] // 1000), again, minutes)
-    names = ("P(K)", "one concentration", *CRITERIA)
-    columns = {**dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")}
-    table = Table(name, f"{COMMAND} items", columns | {"s a set": ".1f"}, RESTS_ON)
-    for row in counted(pieces, sorted({tuple(piece["cell"]) for piece in pieces}), names):
-        table.add(*row)
-    save(table, note=told_with_commits(pieces))
+    names, note = ("P(K)", "one concentration", *CRITERIA), told_with_commits(pieces)
+    sizes = sorted({tuple(piece["cell"]) for piece in pieces})
+    keep_counted("items", pieces, sizes, names, has_seconds=True, note=note)
 
 
 def small() -> None:
@@ -129,11 +123,7 @@ def small() -> None:
             frame = telling(*piece["cell"], piece["seed"])
             known = max(WEIGHTS, key=lambda k, frame=frame: ln_known(frame, k))
             found.append(piece | {"named": piece["named"] | {names[1]: even, names[2]: known}})
-    columns = dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")
-    table = Table("latent-classes-small", f"{COMMAND} small", columns, RESTS_ON)
-    for row in counted(found, [(100, 6, k) for k in WEIGHTS], names):
-        table.add(*row[:-1])
-    save(table)
+    keep_counted("small", found, [(100, 6, k) for k in WEIGHTS], names)
 
 
 def ln_known(frame: Any, n_classes: int, n_particles: int = 1000) -> float:
@@ -174,12 +164,8 @@ def bootstrap() -> None:
             pieces.append(keep("latent-classes-bootstrap", part))
         named = piece["named"] | {"bootstrap": tested[*cell, seed]}
         compared.append(piece | {"named": named})
-    names = ("P(K)", *CRITERIA, "bootstrap")
-    columns = dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")
-    table = Table("latent-classes-bootstrap", f"{COMMAND} bootstrap", columns, RESTS_ON)
-    for row in counted(compared, sorted({tuple(piece["cell"]) for piece in compared}), names):
-        table.add(*row[:-1])
-    save(table, note=told(pieces))
+    names, sizes = ("P(K)", *CRITERIA, "bootstrap"), {tuple(piece["cell"]) for piece in compared}
+    keep_counted("bootstrap", compared, sorted(sizes), names, note=told(pieces))
 
 
 def bootstrapped(frame: Any, seed: int) -> int:
@@ -223,12 +209,19 @@ def ours_of(*cell: int) -> tuple[Any, float]:
     return timed(classes.fit, telling(*cell))
 
 
-def counted(
+def keep_counted(
+    part: str,
     pieces: list[dict[str, Any]],
     sizes: list[tuple[int, ...]],
-    names: tuple[str, ...] = ("P(K)", *CRITERIA),
-) -> Iterator[list[Any]]:
+    names: tuple[str, ...],
+    *,
+    has_seconds: bool = False,
+    note: str | None = None,
+) -> None:
     """A row a cell, and one of all sets: how many, how often each is right, mean seconds."""
+    columns = dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")
+    columns |= {"s a set": ".1f"} if has_seconds else {}
+    table = Table(f"latent-classes-{part}", f"{COMMAND} {part}", columns, RESTS_ON)
     for cell in (*sizes, None):
         own = [piece for piece in pieces if cell is None or piece["cell"] == list(cell)]
         if own:
@@ -236,14 +229,23 @@ def counted(
                 sum(piece["named"][name] == piece["cell"][2] for piece in own) for name in names
             ]
             seconds = np.mean([piece["ours"] for piece in own])
-            yield [*(cell or [None] * 3), len(own), *hits, seconds]
+            row = [*(cell or [None] * 3), len(own), *hits, seconds]
+            table.add(*row[: len(columns)])
+    save(table, note=note)
+
+
+def table_of(
+    part: str, sets: int, columns: dict[str, str], rests_on: Sequence[str] = RESTS_ON
+) -> Table:
+    """The empty table of a part that makes so many sets."""
+    return Table(f"latent-classes-{part}", f"{COMMAND} {part} --sets {sets}", columns, rests_on)
 
 
 def coverage(sets: int = 30) -> None:
     """Share of 95 % intervals that hold the planted weights and probabilities; two classes."""
     columns = {"answers missing": ".0%", "rows": ",", "weights": ".3f", "answers": ".3f"}
     columns |= {"mean weight of the first, planted 0.6": ".3f"}
-    table = Table("latent-classes-coverage", f"{COMMAND} coverage --sets {sets}", columns, RESTS_ON)
+    table = table_of("coverage", sets, columns)
     for missing in (0.0, 0.2, 0.5):
         held: list[list[bool]] = [[], []]
         firsts = []
@@ -275,8 +277,7 @@ def outcomes(sets: int = 200) -> None:
     kinds = ("normal", "skewed", "two levels")
     columns = {"p": ".2f", "sets": ",", "entropy": ".2f", "outcome": "s"}
     columns |= dict.fromkeys(methods, ".3f") | {f"width, {name}": ".2f" for name in methods}
-    command = f"{COMMAND} outcomes --sets {sets}"
-    table = Table("latent-classes-outcomes", command, columns, RESTS_ON)
+    table = table_of("outcomes", sets, columns)
     for sharp in (0.7, 0.74, 0.78, 0.83):
         held: Any = {name: [[] for _ in kinds] for name in methods}
         widths, entropies = {name: [[] for _ in kinds] for name in methods}, []
@@ -321,8 +322,7 @@ def steps(sets: int = 5) -> None:
 
     columns = {"p": ".2f", "sets": ",", "BCH apart": ".6f", "three-step apart": ".3f"}
     columns |= dict.fromkeys(("error of a mean", "errors, sandwich", "errors, bootstrap"), ".4f")
-    command = f"{COMMAND} steps --sets {sets}"
-    table = Table("latent-classes-steps", command, columns, ["decomposition, em"])
+    table = table_of("steps", sets, columns, ["decomposition, em"])
     for sharp in (0.74, 0.83):
         found = []
         for seed in range(sets):
@@ -360,8 +360,7 @@ def peers(sets: int = 30) -> None:
         "polyabayes, s": ".2f",
         "StepMix, s": ".2f",
     }
-    command = f"{COMMAND} peers --sets {sets}"
-    table = Table("latent-classes-peers", command, columns, ["decomposition, em"])
+    table = table_of("peers", sets, columns, ["decomposition, em"])
     for n_rows, n_items in (*CELLS, (5000, 20)):
         found = []
         for seed in range(sets):
@@ -417,16 +416,15 @@ def mixed(sets: int = 30) -> None:
     """
     columns = {"items": "s", "sets": ",", "items left out": ".1f", "2 named": ","}
     columns |= {"mean P(2)": ".2f", "flatter prior": ",", "s a set": ".1f"}
-    table = Table("latent-classes-mixed", f"{COMMAND} mixed --sets {sets}", columns, RESTS_ON)
+    table = table_of("mixed", sets, columns)
     found: dict[str, list[tuple[float, ...]]] = {}
     flatter = np.array(
         [0.5, *(0.5 * 3.0**k / math.factorial(k) / (np.exp(3) - 4) for k in range(2, 6))]
     )
 
     def chosen(name: str, frame: pd.DataFrame) -> None:
-        start = time.process_time()
-        fit = pb.LatentClassAnalysis(range(1, 6), random_state=0, n_jobs=1).fit(frame)
-        seconds = time.process_time() - start
+        classes = pb.LatentClassAnalysis(range(1, 6), random_state=0, n_jobs=1)
+        fit, seconds = timed(classes.fit, frame)
         n_out = int((fit.item_discrimination()["probability"] < 0.5).sum())
         chances = np.array(list(fit.choice_.probabilities.values()))
         even = (chances * 2.0 ** np.arange(1, 6) * flatter).argmax() == 1
@@ -454,8 +452,7 @@ def invariance(sets: int = 20) -> None:
     """
     columns = {"items that differ": ",", "sets": ",", "answer right": ",", "items right": ","}
     columns |= {"items": ",", "mean P of the right answer": ".2f", "s a set": ".1f"}
-    command = f"{COMMAND} invariance --sets {sets}"
-    table = Table("latent-classes-invariance", command, columns, RESTS_ON)
+    table = table_of("invariance", sets, columns)
     for n_differ in (0, 2):
         rows = []
         for seed in range(sets):
@@ -481,8 +478,7 @@ def invariance(sets: int = 20) -> None:
 def calibration(sets: int = 30) -> None:
     """Numbers of classes and data drawn from the prior: how often what is called probable is so."""
     columns = {"P(K) called": "s", "claims": ",", "mean": ".3f", "true": ".3f"}
-    command = f"{COMMAND} calibration --sets {sets}"
-    table = Table("latent-classes-calibration", command, columns, RESTS_ON)
+    table = table_of("calibration", sets, columns)
     called, is_true = [], []
     for seed in range(sets):
         rng = np.random.default_rng([seed, 7])

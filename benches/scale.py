@@ -32,8 +32,6 @@ from scipy import sparse
 import polyabayes as pb
 
 COMMAND = "python benches/scale.py"
-# Topics of `threads`.
-N_TOPICS = 50
 # Golden value of the training that is measured.
 RESTS_ON = ["lda, Gibbs"]
 # Passes of `peers`.

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from peers import from_tomotopy, tomotopy_model, trained_for
 from record import Table, corpus, keep, kept, main, save, timed, told
-from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
 
@@ -55,13 +54,6 @@ def nats(model: Any, test: pb.Corpus) -> float:
     return float(result.nats_per_token)
 
 
-def recovery(found: np.ndarray, true: np.ndarray) -> float:
-    """Mean cosine of true topics and those matched with them."""
-    rows = [topics / np.linalg.norm(topics, axis=1, keepdims=True) for topics in (true, found)]
-    cosines = rows[0] @ rows[1].T
-    return float(cosines[linear_sum_assignment(-cosines)].mean())
-
-
 def planted() -> None:
     """Every kind of training on documents with 8 known topics."""
     data = pb.datasets.make_lda_corpus(
@@ -86,7 +78,8 @@ def planted() -> None:
         for seed in range(SEEDS):
             model, spent = timed(kind(8, n_jobs=1, random_state=seed, **options).fit, train)
             seconds.append(spent)
-            cosines.append(recovery(model.components_, data.topic_word))
+            matched = pb.topics.match_topics(data.topic_word, model)
+            cosines.append(float(matched.similarities.mean()))
             scored = name != "NMF"
             scores.append(nats(model, test) if scored else cosines[-1])
         behind = max(scores) - np.array(scores)
@@ -128,14 +121,12 @@ def real_table() -> None:
     columns |= dict.fromkeys((*REAL, "tomotopy"), "s")
     table = Table("starts", f"{COMMAND} real", columns, ["lda, Gibbs"])
     runs = kept(KEPT)
-    by_row: dict[tuple[str, int], list[dict[str, float]]] = {}
-    for run in runs:
-        by_row.setdefault((run["corpus"], run["topics"]), []).append(run["scores"])
     for name, n_topics in product(CORPORA, SIZES):
-        found = pd.DataFrame(by_row[name, n_topics])
+        own = [run for run in runs if (run["corpus"], run["topics"]) == (name, n_topics)]
+        found = pd.DataFrame([run["scores"] for run in own])
         spread = [
-            f"{own.mean():.4f} ({own.min():.4f} to {own.max():.4f})"
-            for own in (found[kind] for kind in (*REAL, "tomotopy"))
+            f"{nats.mean():.4f} ({nats.min():.4f} to {nats.max():.4f})"
+            for nats in (found[kind] for kind in (*REAL, "tomotopy"))
         ]
         seconds = [found[f"{kind}, s"].median() for kind in REAL]
         table.add(CORPORA[name], n_topics, len(found), *seconds, *spread)

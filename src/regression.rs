@@ -279,7 +279,8 @@ impl Slopes<'_> {
             && let Some((mode, factor)) = self.proposal()
         {
             let proposed = propose(&mode, &factor, &mut rng);
-            let ratio = |at: &[f64]| self.value(at) - ln_proposal(at, &mode, &factor);
+            let value = |at: &[f64]| self.value(at, self.ln_rate(at));
+            let ratio = |at: &[f64]| value(at) - ln_proposal(at, &mode, &factor);
             if rng.random::<f64>().ln() < ratio(&proposed) - ratio(slopes) {
                 slopes.copy_from_slice(&proposed);
             }
@@ -309,10 +310,9 @@ impl Slopes<'_> {
         (top, total)
     }
 
-    fn value(&self, slopes: &[f64]) -> f64 {
-        dot(self.sums, slopes)
-            - self.shape * self.ln_rate(slopes)
-            - 0.5 * self.precision * dot(slopes, slopes)
+    /// ln density of slopes, given [`Slopes::ln_rate`] of them, but for a constant.
+    fn value(&self, slopes: &[f64], ln_rate: f64) -> f64 {
+        dot(self.sums, slopes) - self.shape * ln_rate - 0.5 * self.precision * dot(slopes, slopes)
     }
 
     fn expand(&self, slopes: &[f64]) -> Expansion {
@@ -339,10 +339,7 @@ impl Slopes<'_> {
         let gradient = (0..n)
             .map(|i| self.sums[i] - self.shape * mean[i] - self.precision * slopes[i])
             .collect();
-        let value = dot(self.sums, slopes)
-            - self.shape * (top + total.ln())
-            - 0.5 * self.precision * dot(slopes, slopes);
-        Expansion { value, gradient, curvature }
+        Expansion { value: self.value(slopes, top + total.ln()), gradient, curvature }
     }
 
     /// The mode, by Newton's method from zero, and the lower triangle of the Cholesky factor of the

@@ -6,14 +6,13 @@ trains 30 programmes on four fifths of them and scores the others to 0.001 nats 
 choice of the number of programmes is the case `cells` of ``benches.choice.curves``.
 """
 
-import time
 import warnings
 from typing import Any
 
 import anndata
 import numpy as np
 import pandas as pd
-from benches.record import Table, save
+from benches.record import Table, save, timed
 from scipy import sparse
 
 import polyabayes as pb
@@ -57,21 +56,18 @@ def main() -> None:
     columns |= {"counts": ",d", "not 0": ".1%", "training [s]": ",.0f", "scores [s]": ",.0f"}
     columns |= {"nats per token": ".4f", "their error": ".5f"}
     table = Table("cells", "python -m benches.choice.cells", columns, ["pfa, beta-gamma-gamma"])
-    start = time.process_time()
-    model = pb.PoissonFactorAnalysis(N_TRAINED, random_state=0, n_jobs=1).fit(train)
-    trained = time.process_time()
-    found = pb.log_likelihood(
-        model, test, nats_per_token_std_error=ENOUGH, random_state=0, n_jobs=1
-    )
-    scored = time.process_time()
+    pfa = pb.PoissonFactorAnalysis(N_TRAINED, random_state=0, n_jobs=1)
+    model, of_training = timed(pfa.fit, train)
+    options = {"nats_per_token_std_error": ENOUGH, "random_state": 0, "n_jobs": 1}
+    found, of_scores = timed(pb.log_likelihood, model, test, **options)
     table.add(
         N_TRAINED,
         train.n_documents,
         test.n_documents,
         corpus.n_tokens,
         corpus.counts.nnz / (N_CELLS * N_GENES),
-        trained - start,
-        scored - trained,
+        of_training,
+        of_scores,
         found.nats_per_token,
         found.total_std_error / test.n_tokens,
     )

@@ -9,7 +9,6 @@ those of all threads: two cores take half of the time.
 """
 
 import sys
-import time
 import warnings
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from benches.choice import cells
 from benches.choice.laws import LAWS
 from benches.choice.pieces import near
-from benches.record import DATA, Table, keep, kept, save, told
+from benches.record import Table, corpus, keep, kept, save, timed, told
 
 import polyabayes as pb
 from polyabayes.exceptions import PolyabayesWarning
@@ -40,16 +39,13 @@ def data_of(case: str) -> tuple[Any, Any, dict[str, Any], tuple[int, ...]]:
         options = {"layer": "counts", "exposure": "total", "groups": "donor"}
         model = pb.PoissonFactorAnalysis(n_jobs=1)
         return model, cells.simulated(0), options, (cells.N_PROGRAMMES,)
-    corpus = pb.read_corpus(DATA / f"{law}.ldac.gz", vocabulary=DATA / f"{law}.vocab")
-    return lda, corpus, {"sizes": MOST_TOPICS}, ()
+    return lda, corpus(law), {"sizes": MOST_TOPICS}, ()
 
 
 def chosen(case: str) -> dict[str, Any]:
     """The choice for one corpus, and its processor time."""
     model, data, options, planted = data_of(case)
-    start = time.process_time()
-    choice = pb.choose_n_components(model, data, random_state=0, **options)
-    seconds = time.process_time() - start
+    choice, seconds = timed(pb.choose_n_components, model, data, random_state=0, **options)
     print(f"{case}: {choice}\n{choice.to_frame().round(4).to_string()}", flush=True)
     counts = data.layers[options["layer"]] if case == "cells" else data.counts
     lost = {row["size"]: row["behind"] for row in choice.rows}

@@ -23,15 +23,8 @@ def fit_and_look(fitted: Any, train: pb.Corpus) -> list[float]:
 
     def look(state: Any) -> None:
         if state.n_iter_ > fitted.max_iter // 2:
-            # Counts of topic and word, from E[phi | topics of all tokens].
-            sample, n_words = state.last_sample_, train.n_words
-            totals = state.topic_counts_ + n_words * sample.topic_word_prior
-            counts = sample.topic_word * totals[:, None] - sample.topic_word_prior
-            looks.append(
-                log_p_words_given_topics(
-                    np.rint(counts).astype(np.int64), float(sample.topic_word_prior)
-                )
-            )
+            counts, prior = state._last.counts.toarray(), state.last_sample_.topic_word_prior
+            looks.append(log_p_words_given_topics(counts, prior))
 
     every = max(1, fitted.max_iter // (2 * _HARMONIC_LOOKS))
     fitted.fit(train, callback=look, eval_every=every)

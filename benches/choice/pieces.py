@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from benches.record import Table, keep, kept, save, told
+from benches.record import Table, keep, kept, save, timed, told
 
 import polyabayes as pb
 
@@ -117,23 +117,25 @@ def by_choice(model: Any, of: str = "") -> Method:
     """Our call, without sizes; `of` names the model beside others."""
 
     def choose(case: Case) -> dict[str, Choice]:
-        found = pb.choose_n_components(model, case.data, random_state=0)
-        good = tuple(map(int, found.equally_good))
-        sizes = {f"`recommended`{of}": found.recommended, f"`best`{of}": found.best}
-        return {name: Choice(size, good) for name, size in sizes.items()}
+        return choices_of(pb.choose_n_components(model, case.data, random_state=0), of)
 
     return choose
 
 
+def choices_of(found: pb.SizeChoice, of: str) -> dict[str, Choice]:
+    """What our call recommends, and what is best."""
+    good = tuple(map(int, found.equally_good))
+    sizes = {f"`recommended`{of}": found.recommended, f"`best`{of}": found.best}
+    return {name: Choice(size, good) for name, size in sizes.items()}
+
+
 def chosen(method: Method, case: Case, seconds: float) -> dict[str, Any] | None:
     """Choices of a method, or None where it was out of its budget."""
-    start = time.process_time()
     try:
         with budget(seconds):
-            found = method(case)
+            found, spent = timed(method, case)
     except OutOfBudget:
         return None
-    spent = time.process_time() - start
     return {
         criterion: {
             "size": int(choice.size),

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from benches.choice.factors import METHODS
-from benches.choice.pieces import Case, Choice, Part
+from benches.choice.factors import METHODS, product
+from benches.choice.pieces import Case, Choice, Part, choices_of
 
 import polyabayes as pb
 
@@ -31,9 +31,7 @@ def drawn(regime: Regime, seed: int) -> Case:
     rng = np.random.default_rng(100 * regime.rank + seed)
     factors = [rng.dirichlet(np.full(n, 0.2), regime.rank).T for n in regime.shape]
     factors[0] = factors[0] * rng.dirichlet(np.full(regime.rank, 5.0))
-    letters = "ijk"[: len(factors)]
-    terms = ",".join(f"{letter}z" for letter in letters)
-    shares = np.einsum(f"{terms}->{letters}", *factors)
+    shares = product(factors)
     counts = rng.multinomial(regime.total, shares.ravel() / shares.sum()).reshape(regime.shape)
     return Case(regime.rank, counts, list(range(1, MOST + 1)))
 
@@ -45,11 +43,7 @@ def by_evidence(case: Case) -> dict[str, Choice]:
     found = pb.choose_n_components(
         model, case.data, case.sizes, concentrations="auto", random_state=0, target_std_error=1.0
     )
-    good = tuple(int(size) for size in found.equally_good)
-    return {
-        "`best`, by evidence": Choice(int(found.best), good),
-        "`recommended`, by evidence": Choice(int(found.recommended), good),
-    }
+    return choices_of(found, ", by evidence")
 
 
 TABLES = Part(

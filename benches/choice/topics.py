@@ -14,6 +14,7 @@ import numpy as np
 import tomotopy
 from benches.choice import ldatuning
 from benches.choice.pieces import Case, Choice, Method, Part, by_choice, grid, least
+from benches.record import texts, timed
 from gensim.corpora import Dictionary
 from gensim.matutils import Sparse2Corpus
 from gensim.models import CoherenceModel, LdaModel
@@ -81,18 +82,16 @@ def by_scikit_learn(case: Case) -> dict[str, Choice]:
 def by_hdp(case: Case) -> dict[str, Choice]:
     """Live topics of tomotopy's hierarchical Dirichlet process after 1,000 sweeps."""
     model = tomotopy.HDPModel(initial_k=10, seed=0)
-    words = np.array([str(word) for word in case.data.vocabulary])
-    for row in case.data.counts:
-        model.add_doc(words[np.repeat(row.indices, row.data)].tolist())
+    for words in texts(case.data):
+        model.add_doc(words)
     model.train(1_000, workers=1)
     return {"tomotopy, HDP": Choice(model.live_k)}
 
 
 def by_gensim(case: Case) -> dict[str, Choice]:
     """Coherence C_V of gensim's own fits, as its users choose."""
-    corpus = list(Sparse2Corpus(case.data.counts.T))
+    corpus, documents = list(Sparse2Corpus(case.data.counts.T)), texts(case.data)
     words = [str(word) for word in case.data.vocabulary]
-    texts = [[words[i] for i, count in row for _ in range(int(count))] for row in corpus]
     dictionary = Dictionary()
     dictionary.token2id = {word: i for i, word in enumerate(words)}
     costs = {}
@@ -100,7 +99,7 @@ def by_gensim(case: Case) -> dict[str, Choice]:
         model = LdaModel(corpus, size, dict(enumerate(words)), passes=10, random_state=0)
         tops = [[words[i] for i in np.argsort(-topic)[:10]] for topic in model.get_topics()]
         measure = CoherenceModel(
-            topics=tops, texts=texts, dictionary=dictionary, coherence="c_v", processes=1
+            topics=tops, texts=documents, dictionary=dictionary, coherence="c_v", processes=1
         )
         costs[size] = -measure.get_coherence()
     return {"gensim, coherence C_V": Choice(least(costs))}
@@ -117,9 +116,7 @@ def fitted(case: Case, seed: int) -> tuple[dict[int, Any], dict[int, list[float]
 
 def by_our_fits(case: Case) -> dict[str, Choice]:
     """The criteria that read trained topics, each with the seconds of training."""
-    start = time.process_time()
-    models, looks = fitted(case, 0)
-    training = time.process_time() - start
+    (models, looks), training = timed(fitted, case, 0)
     lengths = np.asarray(case.data.counts.sum(axis=1), dtype=float).ravel()
 
     def coherence(size: int, kind: str) -> float:

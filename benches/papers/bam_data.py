@@ -1,7 +1,6 @@
 """Cemgil et al. (2019), sections 5.2 to 5.4: Abalone, and letters of English."""
 
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF
 
 import polyabayes as pb
+from polyabayes.allocation.inference.decomposition import hoyer
 
 # The sample that the authors' program takes; their text draws it.
 DRAWN, LETTERS = {"letters": "drawn"}, {"letters": "the mode"}
@@ -29,13 +29,6 @@ def letters(n_tokens: int) -> NDArray[np.int64]:
     while counts.sum() < n_tokens:
         counts[np.unravel_index(np.argmax(shares / (counts + 1)), counts.shape)] += 1
     return counts
-
-
-def sparsity(values: NDArray[np.float64]) -> float:
-    """Hoyer's measure of a matrix: 0 where all entries are equal, 1 where one is not zero."""
-    root = math.sqrt(values.size)
-    norm = float(np.linalg.norm(values))
-    return (root - values.sum() / norm) / (root - 1) if norm > 0 else 1.0
 
 
 def factors(tables: Any, tokens: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -53,7 +46,7 @@ def quality(
     p = words_by_documents[words_by_documents > 0]
     q = np.maximum(expected, 1e-300)[words_by_documents > 0]
     return {
-        "sparsity": (sparsity(first) + sparsity(second)) / 2,
+        "sparsity": (hoyer(first.ravel()) + hoyer(second.ravel())) / 2,
         "loss": float(np.linalg.norm(words_by_documents - expected)),
         "KL": float((p * np.log(p / q)).sum() - counts.sum() + expected.sum()),
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from benches.papers.figure import Picture, Row, figure
+from benches.papers.figure import Picture, Row, figure, mean_and_error
 from benches.papers.l2r import corpus
 from numpy.typing import NDArray
 
@@ -95,12 +95,11 @@ def errata() -> Iterator[Row]:
     for quantity, chain, truth in (("r", shape_chain, 1.0), ("p", probability_chain, 0.25)):
         for printed in (True, False):
             draws = chain(n_sweeps, printed, 0)
-            batches = draws.reshape(20, -1).mean(axis=1)
-            error = batches.std(ddof=1) / np.sqrt(20)
+            mean, error = mean_and_error(draws.reshape(20, -1).mean(axis=1))
             yield {
                 "quantity": quantity,
                 "formula": "printed" if printed else "corrected",
-                "mean": draws.mean(),
+                "mean": mean,
                 "error": error,
                 "prior mean": truth,
             }

@@ -29,11 +29,20 @@ impl Documents {
         exposure: Option<PyReadonlyArray1<'_, f64>>,
         priors: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Self> {
-        let (indptr, rows) = (indptr.as_slice()?, RowFields::new(exposure, priors)?);
+        let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        let priors = priors.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
         let is_narrow = indices.extract::<PyReadonlyArray1<'_, u32>>().is_ok();
         let new = if is_narrow { matrix::<u32> } else { matrix::<i64> };
-        let counts = new(n_words, indptr, indices, data)?;
-        detach::briefly(py, || rows.of(counts))
+        let mut counts = new(n_words, indptr.as_slice()?, indices, data)?;
+        detach::briefly(py, || {
+            if let Some(exposures) = exposures {
+                counts = counts.with_exposures(exposures)?;
+            }
+            if let Some(priors) = priors {
+                counts = counts.with_priors(priors)?;
+            }
+            Ok(Documents(Arc::new(counts)))
+        })
     }
 
     /// Tokens of each row, (D,).
@@ -58,33 +67,6 @@ fn matrix<T: Element + Copy + Into<i64>>(
     let counts: PyReadonlyArray1<'_, T> = data.extract()?;
     let (words, counts) = (words.as_slice()?, counts.as_slice()?);
     detach::briefly(indices.py(), || CountMatrix::new(n_words, indptr, words, counts))
-}
-
-/// Exposures and priors of rows.
-struct RowFields {
-    exposures: Option<Vec<f64>>,
-    priors: Option<Vec<f64>>,
-}
-
-impl RowFields {
-    fn new(
-        exposure: Option<PyReadonlyArray1<'_, f64>>,
-        priors: Option<PyReadonlyArray2<'_, f64>>,
-    ) -> PyResult<Self> {
-        let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
-        let priors = priors.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
-        Ok(RowFields { exposures, priors })
-    }
-
-    fn of(self, mut counts: CountMatrix) -> polyabayes::Result<Documents> {
-        if let Some(exposures) = self.exposures {
-            counts = counts.with_exposures(exposures)?;
-        }
-        if let Some(priors) = self.priors {
-            counts = counts.with_priors(priors)?;
-        }
-        Ok(Documents(Arc::new(counts)))
-    }
 }
 
 /// A document model, checked.
@@ -143,7 +125,7 @@ impl Model {
         let link = if mean.len() + 1 == n_topics { Link::Reference } else { Link::Softmax };
         detach::briefly(py, || {
             let decoder = Decoder::mixture(n_topics, phi, &sizes)?;
-            logistic_normal(decoder, link, n_topics, mean, covariance)
+            Ok(Model(Box::new(LogisticNormal::new(decoder, link, n_topics, mean, covariance)?)))
         })
     }
 
@@ -169,7 +151,7 @@ impl Model {
         };
         detach::briefly(py, || {
             let decoder = Decoder::experts(n_topics, loadings, bias, &sizes)?;
-            logistic_normal(decoder, link, n_topics, mean, covariance)
+            Ok(Model(Box::new(LogisticNormal::new(decoder, link, n_topics, mean, covariance)?)))
         })
     }
 
@@ -188,8 +170,7 @@ impl Model {
             if is_dirichlet { Component::DirichletMultinomial } else { Component::Multinomial };
         let (weights, words) = (weights.as_slice()?, words.as_slice()?);
         detach::briefly(py, || {
-            let model = FiniteMixture::new(component, weights, words, &sizes)?;
-            Ok(Model(Box::new(model)))
+            Ok(Model(Box::new(FiniteMixture::new(component, weights, words, &sizes)?)))
         })
     }
 
@@ -213,16 +194,5 @@ fn urn(
         Some(concentration) => model?.with_topic_concentration(concentration)?,
         None => model?,
     };
-    Ok(Model(Box::new(model)))
-}
-
-fn logistic_normal(
-    decoder: Decoder,
-    link: Link,
-    n_topics: usize,
-    mean: &[f64],
-    covariance: &[f64],
-) -> polyabayes::Result<Model> {
-    let model = LogisticNormal::new(decoder, link, n_topics, mean, covariance)?;
     Ok(Model(Box::new(model)))
 }

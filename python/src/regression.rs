@@ -1,7 +1,5 @@
 //! Regression of the weights of classes, or pseudo-counts, on covariates.
 
-use std::sync::{Mutex, PoisonError};
-
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::regression::{Design, Regression};
 use polyabayes::rng::{Key, Purpose};
@@ -17,9 +15,9 @@ pub(crate) fn design(py: Python<'_>, covariates: PyReadonlyArray2<'_, f64>) -> P
 }
 
 /// Coefficients of classes given the rows of each, drawn anew as often as one likes.
-#[pyclass(frozen, module = "polyabayes._core")]
+#[pyclass(module = "polyabayes._core")]
 pub(crate) struct ClassRegression {
-    regression: Mutex<Regression>,
+    regression: Regression,
     seed: u64,
 }
 
@@ -37,43 +35,39 @@ impl ClassRegression {
     ) -> PyResult<Self> {
         let (design, start) = (design(py, covariates)?, start.as_slice()?);
         let regression = Regression::new(design, start, vec![(shape, 1.0); start.len()]);
-        let regression = Mutex::new(regression.map_err(|error| to_python(py, &error))?);
+        let regression = regression.map_err(|error| to_python(py, &error))?;
         Ok(ClassRegression { regression, seed })
     }
 
     /// Group of each row: rows of one group have equal covariates.
     #[getter]
     fn groups<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
-        let regression = self.regression.lock().unwrap_or_else(PoisonError::into_inner);
-        PyArray1::from_slice(py, regression.groups())
+        PyArray1::from_slice(py, self.regression.groups())
     }
 
     /// exp(x·λ) of every group and class, flat.
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let regression = self.regression.lock().unwrap_or_else(PoisonError::into_inner);
-        PyArray1::from_slice(py, regression.pseudo_counts())
+        PyArray1::from_slice(py, self.regression.pseudo_counts())
     }
 
     /// Intercept and slopes of every class, flat, then the variance of the slopes.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let regression = self.regression.lock().unwrap_or_else(PoisonError::into_inner);
-        PyArray1::from_vec(py, regression.parameters())
+        PyArray1::from_vec(py, self.regression.parameters())
     }
 
     /// Draws coefficients and variance given the rows of each group and class, flat, and the sums over
     /// the rows of each group of exponential variables whose rates are the sums of its weights.
     fn draw(
-        &self,
+        &mut self,
         n_rows: PyReadonlyArray1<'_, f64>,
         exposures: PyReadonlyArray1<'_, f64>,
         sweep: u64,
     ) -> PyResult<()> {
-        let mut regression = self.regression.lock().unwrap_or_else(PoisonError::into_inner);
         let key = Key::new(self.seed, Purpose::Parameters).unit(sweep);
         let exposures = exposures.as_slice()?;
-        regression.draw(n_rows.as_slice()?, |_| exposures.to_vec(), key);
+        self.regression.draw(n_rows.as_slice()?, |_| exposures.to_vec(), key);
         Ok(())
     }
 }

@@ -85,24 +85,19 @@ pub(crate) enum Concentrations<'py> {
     Learned(String),
 }
 
-impl Concentrations<'_> {
-    fn to_core(&self, py: Python<'_>, n_topics: usize) -> PyResult<Option<BurstState>> {
-        let how = match self {
-            Concentrations::Fixed(values) => Concentration::Fixed(values.as_slice()?.to_vec()),
-            Concentrations::Learned(how) if how == "shared" => Concentration::Shared,
-            Concentrations::Learned(_) => Concentration::PerTopic,
-        };
-        detach::briefly(py, || BurstState::new(how, n_topics))
-    }
-}
-
 /// The concentrations that are given; `None` is LDA.
 fn bursts(
     py: Python<'_>,
     given: Option<&Concentrations<'_>>,
     n_topics: usize,
 ) -> PyResult<Option<BurstState>> {
-    given.map_or(Ok(None), |given| given.to_core(py, n_topics))
+    let how = match given {
+        None => return Ok(None),
+        Some(Concentrations::Fixed(values)) => Concentration::Fixed(values.as_slice()?.to_vec()),
+        Some(Concentrations::Learned(how)) if how == "shared" => Concentration::Shared,
+        Some(Concentrations::Learned(_)) => Concentration::PerTopic,
+    };
+    detach::briefly(py, || BurstState::new(how, n_topics))
 }
 
 /// The log joint density after some sweeps: the number of the sweep, the value, and seconds since
@@ -230,7 +225,7 @@ impl Training {
     ) -> PyResult<Self> {
         let (a, phi) = (prior.as_slice()?.to_vec(), topics.as_slice()?.to_vec());
         let (factors, n_words) = (factors.as_slice()?.to_vec(), topics.as_array().nrows());
-        let bursts = topic_concentration.to_core(py, a.len())?;
+        let bursts = bursts(py, Some(&topic_concentration), a.len())?;
         let globals = move |_: Option<ExposureGroups>| {
             let globals = KnownGlobals::new(a, phi, factors, bursts)?;
             Ok(Box::new(globals) as Box<dyn Globals>)

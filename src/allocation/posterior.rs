@@ -160,10 +160,13 @@ fn draw(
     replicate: usize,
     allocated: GroupedAllocation,
 ) -> Draw {
+    let states = allocated.states.chunks_exact(laid.n_cliques());
+    let groups = allocated.groups.iter().zip(states);
+    let of_group = |(&(cell, _), states): (&(u32, u32), _)| values(hidden, laid.plan(cell), states);
     Draw {
         replicate,
         ln_law: allocated.ln_law + problem.ln_visible + problem.ln_orders(&allocated.groups),
-        values: values_of_groups(laid, hidden, &allocated),
+        values: groups.flat_map(of_group).collect(),
         groups: allocated.groups,
     }
 }
@@ -212,13 +215,6 @@ fn n_of_draw(problem: &Problem) -> u64 {
     let n_hidden = problem.summed().len() as u64;
     let n_groups: u64 = problem.counts.iter().map(|&n| n.min(n_joint)).sum();
     n_groups * (2 + n_hidden) + 2 * LANES as u64
-}
-
-/// Values of the nodes that tokens are summed over, group after group.
-fn values_of_groups(problem: &Problem, nodes: &[usize], allocated: &GroupedAllocation) -> Vec<u32> {
-    let states = allocated.states.chunks_exact(problem.n_cliques());
-    let groups = allocated.groups.iter().zip(states);
-    groups.flat_map(|(&(cell, _), states)| values(nodes, problem.plan(cell), states)).collect()
 }
 
 /// Values of nodes in the states of all cliques; [`UNKNOWN`] for those that are not summed over.

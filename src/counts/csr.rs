@@ -264,29 +264,3 @@ fn check_offsets(offsets: &[i64], n_cells: usize) -> Result<Vec<usize>> {
     }
     Ok(offsets.iter().map(|&offset| offset as usize).collect())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refuses_what_is_not_a_count_matrix() {
-        let new = CountMatrix::new;
-        assert_eq!(new(0, &[0], &[], &[]), Err(Error::Empty { name: "number of words" }));
-        assert_eq!(new(2, &[0, 2, 1], &[0], &[1]), Err(Error::Offsets { document: 1 }));
-        assert_eq!(
-            new(2, &[0, 1, 2], &[0, 2], &[1, 1]),
-            Err(Error::WordOutOfRange { document: 1, word: 2, n_words: 2 })
-        );
-        assert_eq!(
-            new(2, &[0, 2], &[1, 1], &[1, 1]),
-            Err(Error::Unsorted { document: 0, word: 1 })
-        );
-        for count in [0, -3, 1 << 40] {
-            assert_eq!(
-                new(2, &[0, 1], &[1], &[count]),
-                Err(Error::Count { document: 0, word: 1, count })
-            );
-        }
-    }
-}

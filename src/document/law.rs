@@ -2,7 +2,7 @@
 
 use super::laws::Vocabularies;
 use super::result::Score;
-use super::settings::{Query, Settings};
+use super::settings::{Event, Query, Settings};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, check_length};
@@ -50,7 +50,7 @@ pub trait Law: Send + Sync {
 
     /// ln of the number of orders of a bag of words, 0 where the query is about ordered tokens.
     fn ln_orders(&self, document: Document<'_>, query: Query) -> f64 {
-        if query.is_bag() { self.vocabularies().ln_orders(document) } else { 0.0 }
+        if query.event == Event::Counts { self.vocabularies().ln_orders(document) } else { 0.0 }
     }
 
     /// ln p of a document, but for the closed-form factor.

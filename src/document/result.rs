@@ -1,6 +1,6 @@
 //! The estimate of a document.
 
-use super::estimators::table::Estimator;
+use super::estimators::table::{EXACT, Estimator};
 use crate::estimate::Estimate;
 use crate::math::variance;
 
@@ -45,6 +45,11 @@ pub struct TracePoint {
 }
 
 impl Score {
+    /// The exact ln p.
+    pub(super) fn exact(ln_value: f64) -> Self {
+        Score::of(Estimate::exact(ln_value), &EXACT)
+    }
+
     /// A value without replicates.
     pub(super) fn of(estimate: Estimate, estimator: &'static Estimator) -> Self {
         Score { estimate, estimator, size: 0, trace: Vec::new(), spread: None }

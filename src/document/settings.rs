@@ -42,13 +42,6 @@ pub struct Query {
     pub given_length: bool,
 }
 
-impl Query {
-    /// Whether the probability is that of a bag of words.
-    pub(super) fn is_bag(self) -> bool {
-        self.event == Event::Counts
-    }
-}
-
 /// How a document's likelihood is computed or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {

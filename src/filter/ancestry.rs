@@ -63,7 +63,8 @@ impl Ancestry {
 
     /// Makes every particle that dies a copy of another.
     pub fn resample(&mut self, moves: &[Move]) {
-        let recent = self.generations.iter_mut().filter(|generation| generation.is_recent());
+        // Those in use that were not settled.
+        let recent = self.generations.iter_mut().filter(|x| x.n_users > 0 && !x.is_settled);
         let recent = recent.map(|generation| &mut generation.ancestors);
         for ancestors in recent.chain([&mut self.settling]) {
             for &(to, from) in moves {
@@ -105,11 +106,6 @@ impl Ancestry {
 impl Generation {
     fn new(ancestors: Vec<u32>) -> Self {
         Generation { n_users: 0, is_settled: false, ancestors }
-    }
-
-    /// Whether it is in use and was not settled.
-    fn is_recent(&self) -> bool {
-        self.n_users > 0 && !self.is_settled
     }
 }
 

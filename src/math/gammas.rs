@@ -46,7 +46,8 @@ pub fn fill_gammas(
     if shape <= 1.0 {
         let mut uniforms = rng.lanes();
         fill(GammaProposal::new(shape), out, scratch, &mut uniforms);
-        add_exponentials(counts, out, &mut scratch.listed, &mut uniforms);
+        let places = list(counts, 1..=FEW, &mut scratch.listed);
+        add_exponentials(counts, out, places, &mut uniforms);
     }
     let least = if shape > 1.0 { 0 } else { FEW + 1 };
     for &place in list(counts, least..=u32::MAX, &mut scratch.listed) {
@@ -300,7 +301,10 @@ fn settle(
     let mut n_refused = 0;
     for start in (0..places.len()).step_by(LANES) {
         let n = (places.len() - start).min(LANES);
-        let p = gather(out, &places[start..start + n]);
+        let mut p = [0.5; LANES];
+        for (x, &place) in p.iter_mut().zip(&places[start..start + n]) {
+            *x = out[place as usize];
+        }
         let (x, accepted) = law(p, map_lanes(uniforms.next_bits(), positive));
         for lane in 0..n {
             let place = places[start + lane];
@@ -312,27 +316,9 @@ fn settle(
     n_refused
 }
 
-#[inline(always)]
-fn gather(out: &[f64], places: &[u32]) -> Lanes {
-    let mut gathered = [0.5; LANES];
-    for (x, &place) in gathered.iter_mut().zip(places) {
-        *x = out[place as usize];
-    }
-    gathered
-}
-
-/// Adds Gamma(n) variates for all n from 1 to [`FEW`].
-fn add_exponentials(
-    counts: &[u32],
-    out: &mut [f64],
-    places: &mut Vec<u32>,
-    uniforms: &mut Uniforms,
-) {
-    add_listed(counts, out, list(counts, 1..=FEW, places), uniforms);
-}
-
+/// Adds Gamma(n) variates for the listed n, all from 1 to [`FEW`].
 #[polyabayes_macros::vectorised]
-fn add_listed(counts: &[u32], out: &mut [f64], places: &[u32], uniforms: &mut Uniforms) {
+fn add_exponentials(counts: &[u32], out: &mut [f64], places: &[u32], uniforms: &mut Uniforms) {
     for places in places.chunks(LANES) {
         let mut n = [0; LANES];
         for (n, &place) in n.iter_mut().zip(places) {

@@ -57,10 +57,10 @@ pub fn ln_factorial(n: u64) -> f64 {
 /// and of long ones the first factors, the rest by Stirling's series for the ratio.
 pub fn ln_rising(x: f64, n: u64) -> f64 {
     if n <= PRODUCT_LIMIT {
-        return ln_product(x, n);
+        return ln_rising_by(x, 1.0, n);
     }
     let head = if x < STIRLING_FROM { STIRLING_FROM as u64 } else { 0 };
-    ln_product(x, head) + ln_ratio(x + head as f64, (n - head) as f64)
+    ln_rising_by(x, 1.0, head) + ln_ratio(x + head as f64, (n - head) as f64)
 }
 
 /// ln x (x+1) ... (x+n-1) of one x, those of small n from a table.
@@ -85,11 +85,6 @@ impl RisingTable {
 /// ln Γ(x+d)/Γ(x) for x > 0 and d >= 0, without the cancellation of two large log-gammas.
 pub fn ln_gamma_ratio(x: f64, d: f64) -> f64 {
     if x >= STIRLING_FROM { ln_ratio(x, d) } else { ln_gamma(x + d) - ln_gamma(x) }
-}
-
-/// ln x (x+1) ... (x+n-1), factor by factor.
-fn ln_product(x: f64, n: u64) -> f64 {
-    ln_rising_by(x, 1.0, n)
 }
 
 /// ln x (x + step) ... (x + (n-1) step), for x >= 0 and step >= 0. Cost: n.

@@ -110,7 +110,7 @@ impl LadderPart<'_> {
             Some(saved) => Ladder::restore(target, saved)?,
             None => Ladder::new(target, self.replicate, key, plan.max_chains, observer)?,
         };
-        let most = self.most.div_ceil(ladder.n_groups());
+        let most = self.most.div_ceil(ladder.groups.len());
         let result = ladder.advance(self.n_scans, most, 0, observer)?;
         Ok((ladder.save()?, result))
     }
@@ -245,9 +245,7 @@ mod tests {
         while let Some(n_scans) = schedule.next_scans {
             let mut results = Vec::new();
             for (replicate, saved) in ladders.iter_mut().enumerate() {
-                let part = LadderPart { replicate, n_scans, most: 3, saved: saved.as_deref() };
-                let (after, mut result) = part.run(&target, plan(64), key, &()).unwrap();
-                *saved = Some(after);
+                let mut result = None;
                 while result.is_none() {
                     let part = LadderPart { replicate, n_scans, most: 3, saved: saved.as_deref() };
                     let (after, found) = part.run(&target, plan(64), key, &()).unwrap();

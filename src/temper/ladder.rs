@@ -38,7 +38,7 @@ pub(super) type State<'a, T> = <<T as LadderTarget>::Chains<'a> as LadderChains>
 /// A ladder of chains.
 pub(super) struct Ladder<'a, T: LadderTarget> {
     target: &'a T,
-    groups: Vec<T::Chains<'a>>,
+    pub(super) groups: Vec<T::Chains<'a>>,
     rungs: Rungs,
     /// States at the target that were kept of the last round, and of the one before until it ends.
     pub(super) draws: Vec<State<'a, T>>,
@@ -181,10 +181,6 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
 }
 
 impl<'a, T: PortableTarget> Ladder<'a, T> {
-    pub(super) fn n_groups(&self) -> usize {
-        self.groups.len()
-    }
-
     /// The ladder as bytes, between two scans.
     pub(super) fn save(&self) -> Result<Vec<u8>> {
         let groups: Vec<T::Saved> =

@@ -140,9 +140,7 @@ impl TemperingOutcome {
         let barrier = self.rounds.last().map_or(f64::NAN, |round| round.barrier);
         self.n_trips() >= self.n_replicates() as u64 || barrier < NO_BARRIER
     }
-}
 
-impl TemperingOutcome {
     /// The estimate of the last round, each replicate being a visit of its own.
     pub fn estimate(&self) -> Estimate {
         let n_replicates = self.n_replicates();

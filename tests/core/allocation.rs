@@ -7,33 +7,8 @@ use polyabayes::allocation::{
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use polyabayes::{Error, Estimate, Result};
-use serde_json::Value;
 
 use crate::common::networks::{network, nmf, read, shape, tensor};
-
-struct Case {
-    name: String,
-    network: Network,
-    data: CountTensor,
-    rate: f64,
-    ln_evidence: f64,
-}
-
-fn case(value: &Value) -> Case {
-    let network = network(value);
-    let data = tensor(shape(&network), &value["cells"]);
-    Case {
-        name: value["name"].as_str().unwrap().to_owned(),
-        network,
-        data,
-        rate: value["rate"].as_f64().unwrap(),
-        ln_evidence: value["log_evidence"].as_f64().unwrap(),
-    }
-}
-
-fn cases() -> Vec<Case> {
-    read("allocation.json").iter().map(case).collect()
-}
 
 fn exactly(budget: f64) -> EvidenceSettings {
     EvidenceSettings { budget: Some(budget), ..EvidenceSettings::new(EvidenceMethod::Exact) }
@@ -78,19 +53,21 @@ fn dense(shape: &[usize], counts: &[i64]) -> CountTensor {
 
 #[test]
 fn the_order_of_elimination_changes_nothing() {
-    for case in cases() {
-        let hidden: Vec<usize> = (0..case.network.sizes().len())
-            .filter(|node| !case.network.axes().contains(node))
-            .collect();
+    for case in read("allocation.json") {
+        let (network, name) = (network(&case), &case["name"]);
+        let data = tensor(shape(&network), &case["cells"]);
+        let [rate, ln_evidence] = ["rate", "log_evidence"].map(|key| case[key].as_f64().unwrap());
+        let is_hidden = |node: &usize| !network.axes().contains(node);
+        let hidden: Vec<usize> = (0..network.sizes().len()).filter(is_hidden).collect();
         let backwards: Vec<usize> = hidden.iter().rev().copied().collect();
         for order in [hidden, backwards] {
-            let problem = Problem::new(&case.network, &case.data, Some(&order)).unwrap();
+            let problem = Problem::new(&network, &data, Some(&order)).unwrap();
             let value = ln_probability(&problem, &exactly(1e8), 2, 0).unwrap().ln_value;
-            let value = value + problem.ln_total(case.rate);
-            assert!((value - case.ln_evidence).abs() < 1e-11, "{}: {value}", case.name);
+            let value = value + problem.ln_total(rate);
+            assert!((value - ln_evidence).abs() < 1e-11, "{name}: {value}");
             let estimate = ln_probability(&problem, &tempered(256), 4, 9).unwrap();
-            let off = estimate.ln_value + problem.ln_total(case.rate) - case.ln_evidence;
-            assert!(off.abs() < 4.0 * estimate.std_error + 1e-11, "{}: {off}", case.name);
+            let off = estimate.ln_value + problem.ln_total(rate) - ln_evidence;
+            assert!(off.abs() < 4.0 * estimate.std_error + 1e-11, "{name}: {off}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Bursty topics: the sampler against enumeration, calibration, and the same bits on any threads.
 
 use polyabayes::CountMatrix;
-use polyabayes::math::{dirichlet, ln_rising, mean_and_error};
-use polyabayes::rng::{Key, Purpose};
+use polyabayes::math::{ln_rising, mean_and_error};
+use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{
     BurstState, Chain, Concentration, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior,
     Schedule,
@@ -10,20 +10,18 @@ use polyabayes::training::{
 use rand::RngExt;
 
 use crate::calibration::{N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, ranks};
-use crate::common::{MemoryChain, categorical, drawing, lda_globals, pfa_globals, topics, uniform};
-use crate::training::{check_frequencies, result};
+use crate::common::{
+    MemoryChain, drawing, lda_document, lda_globals, pfa_globals, shares as shares_of, topics,
+    uniform,
+};
+use crate::training::{assignments, check_visits, result};
 
 /// Words of the tokens of two documents.
 const WORDS: [&[usize]; 2] = [&[0, 0, 0, 1], &[0, 1, 1]];
-const N_TOKENS: usize = 7;
 const BETA: f64 = 0.6;
 
 fn tiny() -> CountMatrix {
     CountMatrix::from_dense(&[vec![3, 1], vec![1, 2]]).unwrap()
-}
-
-fn states() -> Vec<Vec<u16>> {
-    (0..1u16 << N_TOKENS).map(|state| (0..N_TOKENS).map(|i| state >> i & 1).collect()).collect()
 }
 
 /// Tokens of each document and word in a topic.
@@ -122,26 +120,16 @@ fn bursty_lda_visits_assignments_as_often_as_their_posterior_says() {
     let counts = tiny();
     for (seed, s) in [(11, [0.7, 3.0]), (12, [f64::INFINITY, 0.3])] {
         let mut sampler = uniform(&counts, globals(&counts, fixed(2, &s), seed), drawing(seed));
-        check_frequencies(
-            &mut sampler,
-            &states(),
-            |z| z,
-            |z| {
-                let ln_topic = |k: usize| of_topic(cells(z, k as u16), s[k])[0].ln();
-                ln_documents(z, &ALPHA) + ln_topic(0) + ln_topic(1)
-            },
-        );
+        check_visits(&mut sampler, |z| {
+            let ln_topic = |k: usize| of_topic(cells(z, k as u16), s[k])[0].ln();
+            ln_documents(z, &ALPHA) + ln_topic(0) + ln_topic(1)
+        });
     }
     let mut sampler = uniform(&counts, globals(&counts, learned(2), 3), drawing(3));
-    check_frequencies(
-        &mut sampler,
-        &states(),
-        |z| z,
-        |z| {
-            let ln_topic = |k: u16| of_learned(cells(z, k))[0].ln();
-            ln_documents(z, &ALPHA) + ln_topic(0) + ln_topic(1)
-        },
-    );
+    check_visits(&mut sampler, |z| {
+        let ln_topic = |k: u16| of_learned(cells(z, k))[0].ln();
+        ln_documents(z, &ALPHA) + ln_topic(0) + ln_topic(1)
+    });
 }
 
 #[test]
@@ -151,20 +139,15 @@ fn bursty_factor_analysis_visits_assignments_as_often_as_their_posterior_says() 
     let prior = PfaPrior { topic_word: BETA, probability: None, shape: None };
     let globals = pfa_globals(&counts, prior, (r.clone(), p.clone()), None, 4);
     let mut sampler = uniform(&counts, globals.with_bursts(fixed(2, &s)), drawing(4));
-    check_frequencies(
-        &mut sampler,
-        &states(),
-        |z| z,
-        |z| {
-            let ln_topic = |k: usize| {
-                let own = cells(z, k as u16);
-                let totals = own.map(|row| row[0] + row[1]);
-                let ln_urn = |&n: &u64| ln_rising(r[k], n) + n as f64 * p[k].ln();
-                totals.iter().map(ln_urn).sum::<f64>() + of_topic(own, s[k])[0].ln()
-            };
-            ln_topic(0) + ln_topic(1)
-        },
-    );
+    check_visits(&mut sampler, |z| {
+        let ln_topic = |k: usize| {
+            let own = cells(z, k as u16);
+            let totals = own.map(|row| row[0] + row[1]);
+            let ln_urn = |&n: &u64| ln_rising(r[k], n) + n as f64 * p[k].ln();
+            totals.iter().map(ln_urn).sum::<f64>() + of_topic(own, s[k])[0].ln()
+        };
+        ln_topic(0) + ln_topic(1)
+    });
 }
 
 /// Means over batches of sweeps against exact moments of φ and s.
@@ -185,7 +168,7 @@ fn moments_of_topics_and_concentrations_are_those_of_their_posterior() {
         batches.iter_mut().zip(sums).for_each(|(batch, sum)| batch.push(sum / 2_500.0));
     }
     let (mut total, mut exact) = (0.0, [0.0; 2]);
-    for z in states() {
+    for z in assignments(7) {
         let ln_urns = ln_documents(&z, &ALPHA);
         let [value, share] = of_learned(cells(&z, 0));
         let rest = ln_urns.exp() * of_learned(cells(&z, 1))[0];
@@ -204,23 +187,12 @@ fn moments_of_topics_and_concentrations_are_those_of_their_posterior() {
 }
 
 /// A document of its own versions of the topics.
-fn document(
-    phi: &[Vec<f64>],
-    s: &[f64],
-    alpha: &[f64],
-    rng: &mut polyabayes::rng::Rng,
-) -> Vec<i64> {
-    let mut own = vec![vec![0.0; phi[0].len()]; phi.len()];
-    for (own, (phi, s)) in own.iter_mut().zip(phi.iter().zip(s)) {
-        let shapes: Vec<f64> = phi.iter().map(|phi| (phi * s).max(1e-300)).collect();
-        dirichlet(&shapes, own, rng);
-    }
-    let (mut theta, mut row) = (vec![0.0; alpha.len()], vec![0; phi[0].len()]);
-    dirichlet(alpha, &mut theta, rng);
-    for _ in 0..25 {
-        row[categorical(&own[categorical(&theta, rng)], rng)] += 1;
-    }
-    row
+fn document(phi: &[Vec<f64>], s: &[f64], alpha: &[f64], rng: &mut Rng) -> Vec<i64> {
+    let shapes =
+        |(phi, s): (&Vec<f64>, &f64)| phi.iter().map(|phi| (phi * s).max(1e-300)).collect();
+    let own: Vec<Vec<f64>> = phi.iter().zip(s).map(shapes).collect();
+    let own: Vec<Vec<f64>> = own.iter().map(|shapes| shares_of(shapes, rng)).collect();
+    lda_document(&own, alpha, 25, rng)
 }
 
 fn functions(phi: &[f64], ln_s: &[f64], alpha: &[f64]) -> Vec<f64> {
@@ -231,7 +203,7 @@ fn functions(phi: &[f64], ln_s: &[f64], alpha: &[f64]) -> Vec<f64> {
 
 fn bursty_ranks(seed: u64, thin: usize) -> Vec<usize> {
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let exponential = |mean: f64, rng: &mut polyabayes::rng::Rng| -mean * rng.random::<f64>().ln();
+    let exponential = |mean: f64, rng: &mut Rng| -mean * rng.random::<f64>().ln();
     let alpha: Vec<f64> = (0..N_TOPICS).map(|_| exponential(0.5, &mut rng)).collect();
     let beta = exponential(0.7, &mut rng).max(0.01);
     let phi = topics(N_TOPICS, N_WORDS, beta, &mut rng);

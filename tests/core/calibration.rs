@@ -4,13 +4,12 @@
 //! the true parameters among draws of their posterior is then uniform, whatever the amount of data:
 //! every conditional, prior and hyper-parameter of a sampler has to be right for that.
 
-use polyabayes::CountMatrix;
 use polyabayes::math::{gamma_law, ln_beta_variate};
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{LdaPrior, PfaPrior};
-use rand_distr::{Distribution, Poisson};
+use rand_distr::Distribution;
 
-use crate::common::{MemoryChain, categorical, lda, lda_documents, pfa, topics};
+use crate::common::{MemoryChain, lda, lda_documents, pfa, pfa_documents, topics};
 
 pub(crate) const N_DOCUMENTS: usize = 15;
 pub(crate) const N_TOPICS: usize = 3;
@@ -100,21 +99,13 @@ fn pfa_ranks(prior: &PfaPrior, exposed: bool, seed: u64) -> Vec<usize> {
             p[k] = ln_beta_variate(first, second, &mut rng).0.exp();
         }
     }
-    let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
-    for (document, exposure) in documents.iter_mut().zip(&exposures) {
-        for k in 0..N_TOPICS {
-            let theta = gamma_law(r[k]).sample(&mut rng) * p[k] / (1.0 - p[k]);
-            let n = Poisson::new(exposure * theta).map_or(0.0, |law| law.sample(&mut rng));
-            (0..n as u64).for_each(|_| document[categorical(&phi[k], &mut rng)] += 1);
-        }
-    }
+    let shapes = std::iter::repeat_with(|| r.clone());
+    let counts = pfa_documents(&phi, &p, shapes, exposures, &mut rng);
     let largest = |x: &[f64]| x.iter().copied().fold(0.0, f64::max);
     let functions = |r: &[f64], p: &[f64], phi: &[f64]| {
         let rest = vec![r.iter().sum(), largest(r), p.iter().sum(), largest(p)];
         [topic_functions(phi), rest].concat()
     };
-    let counts = CountMatrix::from_dense(&documents).unwrap();
-    let counts = counts.with_exposures(exposures).unwrap();
     // It starts from values drawn from the prior, which the sampler must forget.
     let mut start = Key::new(seed, Purpose::Transform).rng();
     let mut r_start = r.clone();

@@ -1,17 +1,16 @@
 //! Pseudo-counts that depend on covariates of documents: the draws of their coefficients.
 
-use polyabayes::CountMatrix;
 use polyabayes::math::{gamma_law, ln_beta_variate};
 use polyabayes::regression::Design;
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{LdaPrior, PfaPrior};
-use rand_distr::{Distribution, Poisson, StandardNormal};
+use rand_distr::{Distribution, StandardNormal};
 
 use crate::calibration::{
     FEW_RUNS, N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, exposures, ranks,
 };
 use crate::common::{
-    MemoryChain, categorical, drawing, lda_by_covariates, lda_documents, pfa_globals, topics,
+    MemoryChain, drawing, lda_by_covariates, lda_documents, pfa_documents, pfa_globals, topics,
     uniform,
 };
 
@@ -92,16 +91,8 @@ fn pfa_ranks(exposures: Vec<f64>, thin: usize, seed: u64) -> Vec<usize> {
     let (truth, variance) = coefficients(SHAPE, &mut rng);
     let (phi, x) = (topics(N_TOPICS, N_WORDS, prior.topic_word, &mut rng), covariates(N_DOCUMENTS));
     let p: Vec<f64> = (0..N_TOPICS).map(|_| ln_beta_variate(2.0, 8.0, &mut rng).0.exp()).collect();
-    let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
-    for ((document, x), e) in documents.iter_mut().zip(x.chunks_exact(N_SLOPES)).zip(&exposures) {
-        for (k, r) in pseudo_counts(&truth, x).into_iter().enumerate() {
-            // Rates beyond the largest that fits would be of no use to any model.
-            let theta = gamma_law(r).sample(&mut rng) * p[k] / (1.0 - p[k]);
-            let n = Poisson::new((e * theta).min(1e4)).map_or(0.0, |law| law.sample(&mut rng));
-            (0..n as u64).for_each(|_| document[categorical(&phi[k], &mut rng)] += 1);
-        }
-    }
-    let counts = CountMatrix::from_dense(&documents).unwrap().with_exposures(exposures).unwrap();
+    let shapes = x.chunks_exact(N_SLOPES).map(|x| pseudo_counts(&truth, x));
+    let counts = pfa_documents(&phi, &p, shapes, exposures, &mut rng);
     let design = Design::new(&x, N_DOCUMENTS, N_SLOPES).unwrap();
     let start = (vec![MEAN; N_TOPICS], p);
     let globals = pfa_globals(&counts, prior, start, Some(design), seed);

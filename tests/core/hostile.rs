@@ -4,6 +4,8 @@
 
 use polyabayes::allocation::{Network, Prior, Problem};
 use polyabayes::counts::CountTensor;
+use polyabayes::document::FiniteMixture;
+use polyabayes::document::laws::mixture::Component;
 use polyabayes::training::{
     Chain, ChainState, Globals, LdaPrior, MemoryTokens, PfaPrior, Position, Schedule,
 };
@@ -211,6 +213,21 @@ proptest! {
         if let Ok(phi) = phi {
             prop_assert!(phi.iter().all(|x| x.is_finite()), "{}", is_pfa);
         }
+    }
+}
+
+#[test]
+fn mixtures_with_a_flaw_are_refused() {
+    let new = |weights: &[f64], sizes: &[usize], last: f64| {
+        let rows = [1.0, 0.5, 0.5, 1.0, 0.25, last];
+        FiniteMixture::new(Component::Multinomial, weights, &rows, sizes)
+    };
+    assert!(new(&[0.5, 0.5], &[1, 2], 0.75).is_ok());
+    for (sizes, last) in [(&[][..], 0.75), (&[2, 2], 0.75), (&[3, 0], 0.75), (&[1, 2], 0.7)] {
+        assert!(new(&[0.5, 0.5], sizes, last).is_err());
+    }
+    for weights in [&[][..], &[0.0, 0.0], &[1.0, -1.0], &[1.0]] {
+        assert!(new(weights, &[1, 2], 0.75).is_err());
     }
 }
 

@@ -1,30 +1,19 @@
 //! Long documents: they are left soon when asked to.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use polyabayes::document::Sampler;
 use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::document::{Conditionals, Form, MeanField, Start};
-use polyabayes::{CountMatrix, Event, Method, Observer, Query, Settings, TopicModel, score};
+use polyabayes::{CountMatrix, Event, Method, Query, Settings, TopicModel, score};
 
 use crate::common::looks::Looks;
 
 const QUERY: Query = Query { event: Event::Sequence, given_length: true };
 
-/// Asks to stop from its fourth look on, and counts the looks after that.
-#[derive(Default)]
-struct Impatient(AtomicUsize);
-
+/// Looks before the wish to stop.
 const PATIENCE: usize = 3;
 
 /// Looks of work that has been asked to stop: each of its replicates may look once more, and find out.
 const MOST_LOOKS: usize = 16;
-
-impl Observer for Impatient {
-    fn stopped(&self) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed) >= PATIENCE
-    }
-}
 
 /// Three topics that two words tell apart.
 fn model() -> TopicModel {
@@ -62,10 +51,10 @@ fn long_documents_stop_at_the_next_looks_after_they_are_asked_to() {
         let n_particles = (method != Method::Auto).then_some(2);
         let n_samples = Some(1 << 20);
         let settings = Settings { method, budget, n_samples, n_particles, ..Settings::new(QUERY) };
-        let observer = Impatient::default();
+        let observer = Looks::stopping_after(PATIENCE);
         let found = score(&model(), &document(count), &settings, 0, &observer).unwrap();
         assert!(found[0].is_none(), "{method:?}: {found:?}");
-        let looks = observer.0.into_inner() - PATIENCE;
+        let looks = observer.count() - PATIENCE;
         assert!((1..=MOST_LOOKS).contains(&looks), "{method:?}: {looks}");
     }
 }
@@ -81,10 +70,10 @@ fn filters_of_many_particles_look_for_a_stop_within_a_step() {
             n_samples: Some(1),
             ..Settings::new(QUERY)
         };
-        let looks = Looks::default();
+        let looks = Looks::stopping_after(usize::MAX);
         score(&model(), &document(1), &settings, 0, &looks).unwrap();
         // Two tokens, each weighed and drawn.
-        let looks = looks.0.into_inner();
+        let looks = looks.count();
         assert!(looks >= 4 * (n_particles >> 12), "{sampler:?}: {looks}");
     }
 }

@@ -44,17 +44,22 @@ fn ln_beta(a: f64, b: f64) -> f64 {
     ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
-/// Visit frequencies of all 2^6 assignments against their exact probabilities.
-///
-/// The error of a frequency is judged from batch means, whose spread knows the autocorrelation.
-fn check_visits(chain: &mut MemoryChain<'_>, ln_weight: impl Fn(&[u16]) -> f64) {
-    let states: Vec<Vec<u16>> =
-        (0..64u16).map(|state| (0..6).map(|token| state >> token & 1).collect()).collect();
+/// All assignments of tokens to two topics.
+pub(crate) fn assignments(n_tokens: usize) -> Vec<Vec<u16>> {
+    let bits = |state: u16| (0..n_tokens).map(|token| state >> token & 1).collect();
+    (0..1 << n_tokens).map(bits).collect()
+}
+
+/// Visit frequencies of all assignments to two topics against their exact probabilities.
+pub(crate) fn check_visits(chain: &mut MemoryChain<'_>, ln_weight: impl Fn(&[u16]) -> f64) {
+    let states = assignments(chain.tokens().topics().len());
     check_frequencies(chain, &states, |z| z, ln_weight);
 }
 
 /// Visit frequencies of these states, which are all there are, against their exact probabilities.
-pub(crate) fn check_frequencies(
+///
+/// The error of a frequency is judged from batch means, whose spread knows the autocorrelation.
+fn check_frequencies(
     chain: &mut MemoryChain<'_>,
     states: &[Vec<u16>],
     state_of: impl Fn(Vec<u16>) -> Vec<u16>,

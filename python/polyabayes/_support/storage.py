@@ -54,16 +54,13 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             ) from error
     try:
         about = json.loads(metadata["polyabayes"])
-        text = about["header"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        text, found = about["header"], about.get("format")
+    except (KeyError, TypeError, ValueError, RecursionError):
+        text, found = None, metadata.get("format")
+    if found != _FORMAT:
         raise FileFormatError(
             f"{path} is a safetensors file, but not one of this version of polyabayes "
-            f"(format {metadata.get('format')!r}, expected {_FORMAT!r})"
-        ) from error
-    if about.get("format") != _FORMAT:
-        raise FileFormatError(
-            f"{path} is a safetensors file, but not one of this version of polyabayes "
-            f"(format {about.get('format')!r}, expected {_FORMAT!r})"
+            f"(format {found!r}, expected {_FORMAT!r})"
         )
     if not isinstance(text, str) or about.get("sha256") != _digest(text, arrays):
         raise FileFormatError(

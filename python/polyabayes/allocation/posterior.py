@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,9 +108,7 @@ class ModelPosterior(Result):
         if first == second:
             return 0.0, 0.0
         errors = [self.evidences[name].std_error for name in (first, second)]
-        return self._ln_weight(first) - self._ln_weight(second), float(
-            np.hypot(errors[0], errors[1])
-        )
+        return self._ln_weight(first) - self._ln_weight(second), float(np.hypot.reduce(errors))
 
     def quantile(self, level: float = 0.95) -> float:
         """Half-width of a confidence interval of log odds, in standard errors.
@@ -295,23 +294,30 @@ def posterior_over_models(
     for number, (name, model) in enumerate(models.items()):
         file = f"model-{number}.safetensors"
         try:
-            kept = None if folder is None else folder.read(file)
-            if kept is not None:
-                evidence = Evidence.from_plain(kept[0]["evidence"])
-            else:
-                with quiet(UnreliableErrorWarning):
-                    evidence = model.log_evidence(data, random_state=seeds[number], **options)
-                if folder is not None:
-                    plain = {"evidence": asdict(evidence)}
-                    folder.keep(file, plain, {}, f"the evidence of {file}")
+            find = partial(model.log_evidence, data, random_state=seeds[number], **options)
+            evidence = kept_evidence(folder, file, f"the evidence of {file}", find)
         except KeyboardInterrupt:
-            partial = _best_first(evidences, weights) if evidences else None
+            found = _best_first(evidences, weights) if evidences else None
             message = f"{len(evidences)} of {len(models)} models are done"
-            raise Interrupted(message, partial) from None
+            raise Interrupted(message, found) from None
         evidences[str(name)] = evidence
         if evidence.doubt:
             warn(f"{name}: {evidence.doubt}", UnreliableErrorWarning)
     return _best_first(evidences, weights)
+
+
+def kept_evidence(
+    folder: StateFolder | None, file: str, what: str, find: Callable[[], Evidence]
+) -> Evidence:
+    """The evidence in a file of a folder; it is found, and kept there, if there is none."""
+    kept = None if folder is None else folder.read(file)
+    if kept is not None:
+        return Evidence.from_plain(kept[0]["evidence"])
+    with quiet(UnreliableErrorWarning):
+        found = find()
+    if folder is not None:
+        folder.keep(file, {"evidence": asdict(found)}, {}, what)
+    return found
 
 
 # Options that change no value.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +61,7 @@ def simulate(
         drawn = dirichlet(generator, np.full(cells, alphas[nodes[0]]), axis=0)
         table_of.update(dict.fromkeys(nodes, drawn))
     values: dict[str, NDArray[np.int64]] = {}
-    for node in TopologicalSorter(model.graph.parents).static_order():
+    for node in model.graph.order:
         table, parents = table_of[node], model.graph.parents[node]
         given = np.zeros(n_tokens, dtype=np.int64)
         for parent in parents:

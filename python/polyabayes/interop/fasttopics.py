@@ -14,6 +14,7 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PriorWarning
+from polyabayes.interop.shared import lda_of
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.models import LatentDirichletAllocation
 from polyabayes.models.fitted_topics import normalised
@@ -97,12 +98,9 @@ def from_fasttopics(
             "distribution fitted to L",
             PriorWarning,
         )
-    return LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=doc_topic_prior,
-        topic_word=normalised(np.maximum(topics, minval), "F"),
-        vocabulary=words_of(names if vocabulary is None else vocabulary, topics.shape[1], "F"),
-        random_state=random_state,
-    )
+    words = words_of(names if vocabulary is None else vocabulary, topics.shape[1], "F")
+    topics = normalised(np.maximum(topics, minval), "F")
+    return lda_of(topics, doc_topic_prior, words, random_state)
 
 
 def _table(value: Any, name: str) -> tuple[NDArray[np.float64], list[str] | None]:

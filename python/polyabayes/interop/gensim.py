@@ -9,7 +9,7 @@ import numpy as np
 from polyabayes._support.optional import import_optional
 from polyabayes.data.conversion.sources import words_by_id
 from polyabayes.exceptions import InvalidTypeError, NotFittedError
-from polyabayes.interop.shared import attribute
+from polyabayes.interop.shared import attribute, lda_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
 from polyabayes.models.fitted_topics import normalised
@@ -73,12 +73,7 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
     dictionary = getattr(model, "id2word", None)
     has_words = dictionary is not None and type(dictionary).__name__ != "FakeDict"
     words = words_by_id(dictionary, topics.shape[1]) if has_words else None
-    return LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=np.asarray(alpha, dtype=np.float64),
-        topic_word=topics,
-        vocabulary=words,
-        random_state=random_state,
-    )
+    return lda_of(topics, np.asarray(alpha, dtype=np.float64), words, random_state)
 
 
 def to_gensim(model: LatentDirichletAllocation) -> Any:

@@ -19,6 +19,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path, open_binary, reading
 from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.interop.shared import lda_of
 from polyabayes.models import LatentDirichletAllocation
 from polyabayes.models.fitted_topics import normalised
 
@@ -139,12 +140,7 @@ def from_mallet(
             "topic_word_prior (MALLET's --beta, 0.01 by default)"
         )
     words, rows = _dense(table, _n_topics(table, alpha), _n_words(table, n_words))
-    return LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=alpha,
-        topic_word=normalised(rows + beta, "MALLET's topics"),
-        vocabulary=words,
-        random_state=random_state,
-    )
+    return lda_of(normalised(rows + beta, "MALLET's topics"), alpha, words, random_state)
 
 
 def _priors(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.interop.shared import attribute
+from polyabayes.interop.shared import attribute, lda_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
 from polyabayes.models.fitted_topics import normalised
@@ -84,12 +84,9 @@ def from_pycistopic(
     if package.lower() == "mallet":
         eta = _given("topic_word_prior", topic_word_prior, parameters.get("eta"))
         topics = _smoothed(topics, attribute(model, "topic_ass", "pycisTopic"), eta)
-    return LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=_alpha(doc_topic_prior, parameters, package, len(topics)),
-        topic_word=normalised(topics, "topic_region"),
-        vocabulary=[str(region) for region in table.index],
-        random_state=random_state,
-    )
+    alpha = _alpha(doc_topic_prior, parameters, package, len(topics))
+    regions = [str(region) for region in table.index]
+    return lda_of(normalised(topics, "topic_region"), alpha, regions, random_state)
 
 
 def _given(name: str, given: float | None, stored: Any) -> float:

@@ -64,10 +64,16 @@ def lda_of_priors(
     topics: NDArray[np.float64], alpha: NDArray[np.float64], words: list[str], random_state: Any
 ) -> LatentDirichletAllocation | DocumentModel:
     """An LDA with one prior, or a DocumentModel if `alpha` has a row for each document."""
-    make: Any = (
-        LatentDirichletAllocation.from_parameters if alpha.ndim == 1 else DocumentModel.dirichlet
-    )
-    return make(
+    if alpha.ndim == 1:
+        return lda_of(topics, alpha, words, random_state)
+    return DocumentModel.dirichlet(topics, alpha, vocabulary=words, random_state=random_state)
+
+
+def lda_of(
+    topics: NDArray[np.float64], alpha: Any, words: Any, random_state: Any
+) -> LatentDirichletAllocation:
+    """An LDA of topics and the prior of their weights."""
+    return LatentDirichletAllocation.from_parameters(
         doc_topic_prior=alpha, topic_word=topics, vocabulary=words, random_state=random_state
     )
 

@@ -21,7 +21,7 @@ from polyabayes.exceptions import (
     NotFittedError,
     PriorWarning,
 )
-from polyabayes.interop.shared import attribute, training_counts
+from polyabayes.interop.shared import attribute, lda_of, training_counts
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.models.fitted_topics import normalised
@@ -113,12 +113,8 @@ def from_sklearn(
         raise InvalidArgumentError(
             "documents, shape and probability are only for NMF: LDA has its own prior"
         )
-    return LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=attribute(model, "doc_topic_prior_", "scikit-learn"),
-        topic_word=normalised(model.components_, "components_"),
-        vocabulary=words,
-        random_state=random_state,
-    )
+    alpha = attribute(model, "doc_topic_prior_", "scikit-learn")
+    return lda_of(normalised(model.components_, "components_"), alpha, words, random_state)
 
 
 def to_sklearn(model: LatentDirichletAllocation) -> Any:

@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes.allocation.options import Run
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.latent_classes.answers import Answers, column_of, levels_of
+from polyabayes.latent_classes.answers import Answers, column_of, indicators, levels_of
 from polyabayes.latent_classes.choice import PRIORS, criteria, hidden_of
 from polyabayes.latent_classes.tables import ClassTables, Floats
 
@@ -222,13 +222,7 @@ def logit_errors(
     squares = answers.weights**2 if answers.has_fractions else answers.weights
     weights, items = tables.weights[0], [table[0] for table in tables.items]
     n_classes, stacked = len(weights), np.concatenate(items)
-    shown = np.concatenate(
-        [
-            levels[:, None] == np.arange(len(item))
-            for levels, item in zip(patterns.T, items, strict=True)
-        ],
-        axis=1,
-    )
+    shown = indicators(patterns, answers.shape)
     seen = np.repeat(patterns >= 0, [len(item) for item in items], axis=1)
     member = special.softmax(tables.ln_joint(patterns), axis=1)
     apart = [shown - seen * column for column in stacked.T]

@@ -17,9 +17,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, of_measured_words
 from polyabayes.models.fitting import EvaluationSchedule, Schedule, run
-
-_WARM_UP = 30
-_MOST_SWEEPS = 10**9
+from polyabayes.models.topic_model import MOST_SWEEPS, WARM_UP
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -123,7 +121,7 @@ def learn_topic_concentration(
     """
     scorable = as_scorable("model", model)
     # The first sweeps take no topic for bursty: tokens leave topics that cannot hold their word.
-    max_iter = checks.whole_number("max_iter", max_iter, 12, _MOST_SWEEPS)
+    max_iter = checks.whole_number("max_iter", max_iter, 12, MOST_SWEEPS)
     level, per_topic = checks.share("level", level), checks.flag("per_topic", per_topic)
     scorable, documents = of_measured_words(
         scorable, documents, "documents", missing_words, "raise"
@@ -135,8 +133,8 @@ def learn_topic_concentration(
     schedule = Schedule(
         max_iter=max_iter,
         burn_in=burn_in,
-        warm_up=min(_WARM_UP, burn_in // 2),
-        thin=_MOST_SWEEPS,
+        warm_up=min(WARM_UP, burn_in // 2),
+        thin=MOST_SWEEPS,
         start_sweeps=0,
         n_init=1,
         seed=draw_seed(random_state),

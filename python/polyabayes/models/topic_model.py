@@ -53,8 +53,8 @@ from polyabayes.scale.executors import check_executor, threads_of_task
 from polyabayes.scale.shards import Shards
 
 # The first sweeps use the mean of phi, not a draw: on AP this saves a quarter of the sweeps.
-_WARM_UP = 30
-_MOST_SWEEPS = 10**9
+WARM_UP = 30
+MOST_SWEEPS = 10**9
 _MOST_TOPICS = 2**16 - 1
 
 # Fields of the schedule that two runs must share for one to resume the other.
@@ -498,7 +498,7 @@ class TopicModel(BurstyTopics):
         return checks.whole_number("n_components", self.n_components, 1, _MOST_TOPICS)
 
     def _schedule(self) -> Schedule:
-        max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_SWEEPS)
+        max_iter = checks.whole_number("max_iter", self.max_iter, 1, MOST_SWEEPS)
         if self.burn_in is None:
             burn_in = max_iter // 2
         else:
@@ -507,10 +507,10 @@ class TopicModel(BurstyTopics):
         return Schedule(
             max_iter=max_iter,
             burn_in=burn_in,
-            warm_up=min(_WARM_UP, burn_in // 2),
-            thin=checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
+            warm_up=min(WARM_UP, burn_in // 2),
+            thin=checks.whole_number("thin", self.thin, 1, MOST_SWEEPS),
             start_sweeps=start.n_sweeps(burn_in),
-            n_init=checks.whole_number("n_init", self.n_init, 1, _MOST_SWEEPS),
+            n_init=checks.whole_number("n_init", self.n_init, 1, MOST_SWEEPS),
             seed=draw_seed(self.random_state),
             n_jobs=checks.n_threads(self.n_jobs),
         )

@@ -313,12 +313,15 @@ def top_documents(
 
 def texts_of(corpus: Corpus, texts: Any) -> list[str] | None:
     """A text for each document, from a column of the metadata or a sequence; None if not given."""
-    if texts is None:
+    written = None if texts is None else corpus._rows("texts", texts)
+    return one_each("texts", written, corpus.n_documents, "documents")
+
+
+def one_each(name: str, values: Any, size: int, things: str) -> list[str] | None:
+    """Check texts, one for each topic or document; None if not given."""
+    if values is None:
         return None
-    written = corpus._rows("texts", texts)
-    found: list[str] = checked_labels(written, "texts").tolist()
-    if len(found) != corpus.n_documents:
-        raise InvalidArgumentError(
-            f"texts has {len(found):,} entries for {corpus.n_documents:,} documents"
-        )
+    found: list[str] = checked_labels(values, name).tolist()
+    if len(found) != size:
+        raise InvalidArgumentError(f"{name} has {len(found):,} entries for {size:,} {things}")
     return found

@@ -20,7 +20,6 @@ from polyabayes._support.files import checked_path, replacing
 from polyabayes._support.random import RandomState
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.foreign import of_measured_words
 from polyabayes.likelihood.reliability import warn_of_caveats
@@ -34,7 +33,7 @@ from polyabayes.models.fitted_topics import (
     principal_coordinates,
     probabilities,
 )
-from polyabayes.topics.diagnostics import diagnostics, texts_of, top_documents
+from polyabayes.topics.diagnostics import diagnostics, one_each, texts_of, top_documents
 from polyabayes.topics.prevalence import TopicPrevalence, profiles
 
 # Weights between probability and lift for which the page holds the best words of every topic.
@@ -123,7 +122,7 @@ def report(
     checks.text("title", title)
     fitted = fitted_model(model)
     labels = getattr(fitted, "topic_names_", None) if labels is None else labels
-    names_of_topics = _one_each("labels", labels, len(fitted.components_), "topics")
+    names_of_topics = one_each("labels", labels, len(fitted.components_), "topics")
     checks.whole_number("n_words", n_words)
     documents = of_layer(documents, layer)
     fitted, documents = of_measured_words(fitted, documents, "documents", missing_words, "drop")
@@ -174,16 +173,6 @@ def _json_of_page(content: object) -> str:
     """JSON for a script element: no text in it can begin or end an element or a comment."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _one_each(name: str, values: Any, size: int, things: str) -> list[str] | None:
-    """Check texts, one for each topic or document."""
-    if values is None:
-        return None
-    found: list[str] = checked_labels(values, name).tolist()
-    if len(found) != size:
-        raise InvalidArgumentError(f"{name} has {len(found):,} entries for {size:,} {things}")
-    return found
 
 
 def _about_scores(scores: LogLikelihood) -> dict[str, Any]:

@@ -29,13 +29,7 @@ pub(crate) struct Allocation {
     pub(super) network: Network,
     pub(super) data: CountTensor,
     pub(super) elimination: Option<Vec<usize>>,
-    problem: Problem,
-}
-
-impl Allocation {
-    pub(super) fn problem(&self) -> &Problem {
-        &self.problem
-    }
+    pub(super) problem: Problem,
 }
 
 #[pymethods]

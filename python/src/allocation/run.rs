@@ -30,7 +30,7 @@ impl AllocationRun {
         n_jobs: usize,
     ) -> PyResult<Self> {
         let settings = options.to_core()?;
-        let problem = allocation.get().problem();
+        let problem = &allocation.get().problem;
         let outcome =
             detach::run(py, n_jobs, None, |watch| EvidenceRun::new(problem, &settings, watch))?;
         let run = Mutex::new(outcome.uninterrupted()?);
@@ -47,7 +47,7 @@ impl AllocationRun {
 
     /// Adds the results of all tasks, in their order; returns how many replicates, or rounds, they end.
     fn add(&self, py: Python<'_>, results: Vec<PyBackedBytes>) -> PyResult<u64> {
-        let problem = self.allocation.get().problem();
+        let problem = &self.allocation.get().problem;
         let read: polyabayes::Result<Vec<_>> =
             results.iter().map(|bytes| from_bytes(bytes)).collect();
         let added = read.and_then(|results| self.lock().add(problem, results));
@@ -78,7 +78,7 @@ pub(crate) fn run_allocation_task(
     n_jobs: usize,
 ) -> PyResult<Py<PyBytes>> {
     let settings: EvidenceSettings = options.to_core()?;
-    let problem = allocation.problem();
+    let problem = &allocation.problem;
     let outcome = detach::run(py, n_jobs, None, |watch| {
         to_bytes(&from_bytes::<Task>(&task)?.run(problem, &settings, seed, watch)?)
     })?;

@@ -45,10 +45,6 @@ impl Ascent {
     pub(crate) fn expects_allocation(self) -> bool {
         matches!(self, Ascent::Variational | Ascent::Em | Ascent::Likelihood)
     }
-
-    fn expects_tables(self) -> bool {
-        matches!(self, Ascent::Variational | Ascent::DualEm)
-    }
 }
 
 /// Iterations towards the largest likelihood of every other start: small concentrations empty cells of
@@ -143,7 +139,7 @@ impl Tables {
 
     /// exp E ln θ, or the mode of θ, given counts.
     fn weights(&self, ascent: Ascent, counts: &[f64]) -> Vec<f64> {
-        if ascent.expects_tables() {
+        if matches!(ascent, Ascent::Variational | Ascent::DualEm) {
             let sums = self.group_sums(counts);
             let ln_sums: Vec<f64> = (self.groups.iter().zip(sums))
                 .map(|((alpha, size, _), sum)| digamma(alpha * size + sum))

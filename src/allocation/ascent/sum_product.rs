@@ -31,15 +31,11 @@ impl<'a> SumProduct<'a> {
         }
     }
 
-    fn plan(&self) -> &'a EliminationPlan {
-        self.plan
-    }
-
     /// Weight of a token of this cell: Σ over hidden values of the product of the rows' weights.
     pub(crate) fn collect(&mut self, cell: u32, rows: &[f64]) -> f64 {
         let bases = self.problem.bases(cell);
         self.plan = self.problem.plan(cell);
-        for (index, clique) in self.plan().cliques.iter().enumerate() {
+        for (index, clique) in self.plan.cliques.iter().enumerate() {
             let weights = &mut self.weights[clique.start..][..clique.n_states];
             weights.fill(1.0);
             for factor in &clique.factors {
@@ -57,7 +53,7 @@ impl<'a> SumProduct<'a> {
             let sums = weights.chunks_exact(clique.n_inner).map(|inner| inner.iter().sum());
             self.messages[index].iter_mut().zip(sums).for_each(|(message, sum)| *message = sum);
         }
-        self.plan().roots.iter().map(|&root| self.messages[root][0]).product()
+        self.plan.roots.iter().map(|&root| self.messages[root][0]).product()
     }
 
     /// Adds `count` times the probability of every state, given the cell, to the rows of `sums`;
@@ -65,7 +61,7 @@ impl<'a> SumProduct<'a> {
     pub(crate) fn distribute(&mut self, cell: u32, count: f64, sums: &mut [f64]) {
         self.believe();
         let bases = self.problem.bases(cell);
-        for clique in &self.plan().cliques {
+        for clique in &self.plan.cliques {
             let beliefs = &self.beliefs[clique.start..][..clique.n_states];
             for factor in &clique.factors {
                 let base = bases[factor.slot];
@@ -78,8 +74,8 @@ impl<'a> SumProduct<'a> {
 
     /// Finds the probability of every state, given the cell last collected.
     pub(crate) fn believe(&mut self) {
-        for index in (0..self.plan().cliques.len()).rev() {
-            let clique = &self.plan().cliques[index];
+        for index in (0..self.plan.cliques.len()).rev() {
+            let clique = &self.plan.cliques[index];
             let above = self.above(index);
             let range = clique.start..clique.start + clique.n_states;
             let weights = &self.weights[range.clone()];
@@ -105,10 +101,10 @@ impl<'a> SumProduct<'a> {
     fn above(&self, index: usize) -> Vec<f64> {
         let n_separators = self.messages[index].len();
         let mut above = vec![0.0; n_separators];
-        match self.plan().above(index) {
+        match self.plan.above(index) {
             None => above.fill(1.0),
             Some((parent, separators)) => {
-                let clique = &self.plan().cliques[parent];
+                let clique = &self.plan.cliques[parent];
                 let beliefs = &self.beliefs[clique.start..][..clique.n_states];
                 for (&separator, belief) in separators.iter().zip(beliefs) {
                     above[separator as usize] += belief;
@@ -141,7 +137,7 @@ impl<'a> SumProduct<'a> {
         for cell in 0..self.problem.n_cells() as u32 {
             let total = self.collect(cell, rows);
             let count = self.problem.counts[cell as usize];
-            let Some(clique) = self.plan().cliques.first() else { continue };
+            let Some(clique) = self.plan.cliques.first() else { continue };
             let (weights, tokens) =
                 (&self.weights[..clique.n_states], &mut tokens[..clique.n_states]);
             place(weights, total, count, tokens);

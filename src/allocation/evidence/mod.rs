@@ -1,4 +1,6 @@
 //! Evidence of a tensor under a network, all tables and allocations summed out.
+//!
+//! The constants of this room are those with which `benches/evidence.py` made its record.
 
 mod filters;
 mod run;

@@ -107,11 +107,6 @@ impl EvidenceSettings {
         self.method == EvidenceMethod::Auto && EvidenceSampler::Tempered.takes(self)
     }
 
-    /// Standard error at which tempering ends.
-    pub(crate) fn target_std_error(&self) -> f64 {
-        self.target_std_error.unwrap_or(0.5)
-    }
-
     /// Multiply-adds of an exact sum that is asked for.
     pub(crate) fn exact_budget(&self) -> f64 {
         self.budget.unwrap_or(1e9)
@@ -150,7 +145,7 @@ pub(crate) fn round_plan(problem: &Problem, settings: &EvidenceSettings) -> Roun
     let n_replicates = settings.n_replicates(EvidenceSampler::Tempered);
     RoundPlan {
         n_replicates,
-        target_std_error: settings.target_std_error(),
+        target_std_error: settings.target_std_error.unwrap_or(0.5),
         min_scans: tempering::LEAST_SCANS,
         max_scans: settings.n_samples,
         max_chains: tempering::max_chains(problem, n_replicates),

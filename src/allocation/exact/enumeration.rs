@@ -57,7 +57,7 @@ impl<'a> Enumeration<'a> {
         let mut enumeration = Enumeration {
             problem,
             joint,
-            symmetry: Symmetry::new(problem),
+            symmetry: Symmetry { nodes: problem.rows_by_value() },
             alphas: problem.alphas(),
             last: last_use(problem),
             allocations: HashMap::from([(vec![0; problem.n_rows], 1.0)]),
@@ -244,26 +244,21 @@ fn last_use(problem: &Problem) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::model::network::{Network, Prior};
-    use crate::counts::CountTensor;
+    use crate::allocation::model::examples::{MIXTURE, table_under};
 
     #[test]
     fn no_enumeration_takes_less_than_the_least_work() {
         let tables =
             [[3, 0, 1, 2, 2, 0], [1, 1, 1, 1, 1, 1], [0, 5, 0, 0, 4, 0], [2, 2, 2, 3, 0, 0]];
-        let parents = [vec![vec![2], vec![2], vec![]], vec![vec![2], vec![2, 0], vec![]]];
+        let parents: [&[&[usize]]; 2] = [MIXTURE, &[&[2], &[2, 0], &[]]];
         for (counts, parents, size) in
             tables.iter().flat_map(|x| parents.iter().flat_map(move |p| [(x, p, 2), (x, p, 3)]))
         {
-            let prior = Prior { concentration: 1.0, tables: None };
-            let network =
-                Network::new(vec![2, 3, size], parents.clone(), vec![0, 1], &[], prior).unwrap();
             let cells: Vec<(i64, i64)> = (0..).zip(*counts).filter(|(_, n)| *n > 0).collect();
             let places: Vec<i64> =
                 cells.iter().flat_map(|(cell, _)| [cell / 3, cell % 3]).collect();
             let counts: Vec<i64> = cells.iter().map(|(_, n)| *n).collect();
-            let data = CountTensor::new(vec![2, 3], &places, &counts).unwrap();
-            let problem = Problem::new(&network, &data, None).unwrap();
+            let problem = table_under((&[2, 3, size], parents), &[], 1.0, (&places, &counts));
             let done = Enumeration::over_tokens(&problem, 1e9, &()).unwrap();
             let (least, _) = done.least_work().unwrap();
             assert!(least <= done.n_branches as f64, "{least} {}", done.n_branches);

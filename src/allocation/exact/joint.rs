@@ -84,7 +84,7 @@ fn joint_states(plan: &EliminationPlan) -> Result<(usize, Vec<Vec<usize>>)> {
         };
         digits.iter().map(part).sum()
     };
-    let of_clique = |clique: &Clique| (0..n).map(|joint| state(clique.digits(), joint)).collect();
+    let of_clique = |clique: &Clique| (0..n).map(|joint| state(&clique.digits, joint)).collect();
     Ok((n, plan.cliques.iter().map(of_clique).collect()))
 }
 
@@ -95,10 +95,6 @@ pub(super) struct Symmetry {
 }
 
 impl Symmetry {
-    pub(super) fn new(problem: &Problem) -> Self {
-        Symmetry { nodes: problem.rows_by_value() }
-    }
-
     /// Brings the values of every hidden node in turn into decreasing order of their counts.
     pub(super) fn sort(&self, rows: &mut [u32]) {
         for values in &self.nodes {

@@ -21,6 +21,7 @@ use crate::control::Observer;
 use crate::error::Result;
 use crate::math::ln_beta_variate;
 use crate::rng::{LANES, Lanes, Rng, UniformLanes as _, Uniforms};
+use crate::temper::LadderChains;
 use crate::urn::SweepOrder;
 
 /// Rounds of pairs of a heavy cell in a sweep, for so many states: more where heavy cells are few,
@@ -268,30 +269,11 @@ impl<'a> Tempered<'a> {
         n_holding
     }
 
-    /// The allocation in a lane.
-    pub(crate) fn state(&self, lane: usize) -> GroupedAllocation {
-        let (groups, states) = self.chains.groups(lane);
-        GroupedAllocation { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
-    }
-
-    /// Takes over the states of other chains of the same problem, but not their generators.
-    pub(crate) fn copy(&mut self, other: &Self) {
-        let (chains, others) = (&mut self.chains, &other.chains);
-        chains.states.copy_from_slice(&others.states);
-        chains.by_state.copy_from_slice(&others.by_state);
-        chains.rows.copy_from_slice(&others.rows);
-    }
-
     /// The chains, to go on from.
     pub(crate) fn save(&self) -> SavedChains {
         let StateChains { states, by_state, uniforms, .. } = &self.chains;
         let (states, by_state, uniforms) = (states.clone(), by_state.clone(), uniforms.clone());
         SavedChains { states, by_state, uniforms, rng: self.rng.clone() }
-    }
-
-    /// V = ln π - ln u of every lane.
-    pub(crate) fn values(&self) -> Lanes {
-        self.ln_laws(self.ln_references.map(|ln_reference| -ln_reference))
     }
 
     /// `values` with ln π added.
@@ -304,6 +286,31 @@ impl<'a> Tempered<'a> {
             }
         }
         values
+    }
+}
+
+impl LadderChains for Tempered<'_> {
+    type State = GroupedAllocation;
+
+    fn sweep(&mut self, betas: Lanes, observer: &dyn Observer) -> Result<()> {
+        Tempered::sweep(self, betas, SweepOrder::Forward, observer)
+    }
+
+    fn copy(&mut self, other: &Self) {
+        let (chains, others) = (&mut self.chains, &other.chains);
+        chains.states.copy_from_slice(&others.states);
+        chains.by_state.copy_from_slice(&others.by_state);
+        chains.rows.copy_from_slice(&others.rows);
+    }
+
+    // V = ln π - ln u.
+    fn values(&self) -> Lanes {
+        self.ln_laws(self.ln_references.map(|ln_reference| -ln_reference))
+    }
+
+    fn state(&self, lane: usize) -> GroupedAllocation {
+        let (groups, states) = self.chains.groups(lane);
+        GroupedAllocation { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
     }
 }
 

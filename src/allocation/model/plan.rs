@@ -55,8 +55,8 @@ pub(crate) struct Clique {
     pub(crate) children: Vec<(usize, Vec<u32>)>,
     /// Whether no two states share a row of counts, but those that all states share.
     pub(crate) is_apart: bool,
-    /// Values of the clique's nodes: (node, stride, size).
-    digits: Vec<(usize, usize, usize)>,
+    /// Values of the clique's nodes that make up a state: (node, stride, size).
+    pub(crate) digits: Vec<(usize, usize, usize)>,
     parent: Option<usize>,
 }
 
@@ -99,11 +99,6 @@ impl Clique {
     #[inline]
     pub(crate) fn pair(&self, factor: usize, state: usize) -> usize {
         self.n_before + state * self.factors.len() + factor
-    }
-
-    /// Node, stride and size of the values that make up a state.
-    pub(crate) fn digits(&self) -> &[(usize, usize, usize)] {
-        &self.digits
     }
 
     /// Digits of the nodes summed out.

@@ -294,13 +294,7 @@ impl Problem {
 
     /// Whether chains redraw the tokens of a cell with so many of them together.
     pub(crate) fn is_heavy(&self, count: u64) -> bool {
-        self.is_joint() && count >= self.least_heavy()
-    }
-
-    /// Tokens from which on those of a cell are redrawn together, where hidden nodes are summed out
-    /// together.
-    pub(crate) fn least_heavy(&self) -> u64 {
-        HEAVY.max(self.n_states() as u64)
+        self.is_joint() && count >= HEAVY.max(self.n_states() as u64)
     }
 
     /// First row of each slot of a cell of the data.
@@ -453,7 +447,7 @@ impl Problem {
     pub(crate) fn states_of(&self, values: &[u32]) -> impl Iterator<Item = u32> {
         self.plan.cliques.iter().map(|clique| {
             let digit = |&(node, stride, _): &(usize, usize, usize)| values[node] * stride as u32;
-            clique.digits().iter().map(digit).sum()
+            clique.digits.iter().map(digit).sum()
         })
     }
 

@@ -290,12 +290,8 @@ impl<'a, L: UniformLanes> AllocationFilter<'a, L> {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
         self.places.clear();
         for cell in cells {
-            particles.open(
-                plan,
-                self.problem.bases(cell),
-                |row| self.alphas[row],
-                &mut self.places,
-            );
+            let bases = self.problem.bases(cell);
+            particles.open(plan, bases, |row| self.alphas[row], &mut self.places);
         }
         let places = |index: usize| &self.places[index * plan.n_pairs..][..plan.n_pairs];
         shares.fill(0.0);

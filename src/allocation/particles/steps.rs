@@ -83,19 +83,20 @@ impl<'a> StepFilter<'a> {
         particle: usize,
         plan: &EliminationPlan,
         clique: &Clique,
-        place: Place<'_>,
+        bases: &[u32],
+        state: usize,
     ) -> f64 {
         let counts = &self.counts[particle * self.problem.n_rows..][..self.problem.n_rows];
         let messages = &self.messages[particle * self.n_messages()..];
         let size = |factor: usize| {
-            let row = clique.row(factor, place.state, place.bases);
-            let hits = clique.own_hits(factor, place.state, place.bases);
+            let row = clique.row(factor, state, bases);
+            let hits = clique.own_hits(factor, state, bases);
             let size = self.alphas[row] + f64::from(counts[row]) + f64::from(hits);
             size.powi(clique.factors[factor].exponent)
         };
         let urn: f64 = (0..clique.factors.len()).map(size).product();
         let below = clique.children.iter().map(|(child, separators)| {
-            messages[plan.cliques[*child].first_separator + separators[place.state] as usize]
+            messages[plan.cliques[*child].first_separator + separators[state] as usize]
         });
         urn * below.product::<f64>()
     }
@@ -117,7 +118,7 @@ impl<'a> StepFilter<'a> {
             let mut largest = 0.0_f64;
             for separator in 0..clique.n_separators() {
                 let states = separator * clique.n_inner..(separator + 1) * clique.n_inner;
-                let weight = |state| self.weight(particle, plan, clique, Place { bases, state });
+                let weight = |state| self.weight(particle, plan, clique, bases, state);
                 let sum = states.map(weight).sum();
                 self.messages[start + separator] = sum;
                 largest = largest.max(sum);
@@ -137,7 +138,7 @@ impl<'a> StepFilter<'a> {
         let first = separator as usize * clique.n_inner;
         self.sums.clear();
         for state in first..first + clique.n_inner {
-            let weight = self.weight(particle, plan, clique, Place { bases, state });
+            let weight = self.weight(particle, plan, clique, bases, state);
             self.sums.push(weight);
         }
         let total: f64 = self.sums.iter().sum();
@@ -149,13 +150,6 @@ impl<'a> StepFilter<'a> {
             [particle * self.n_messages() + clique.first_separator + separator as usize];
         if above.is_some() { total / message } else { total }
     }
-}
-
-/// Visible values of a token, and a state of a clique.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    bases: &'a [u32],
-    state: usize,
 }
 
 impl Replicate for StepFilter<'_> {

@@ -1,4 +1,7 @@
 //! Evidence by parallel tempering of collapsed chains on the power path.
+//!
+//! The constants of this room are those with which `benches/evidence.py` and `benches/tempering.py` made
+//! their records.
 
 mod paths;
 mod references;
@@ -109,15 +112,13 @@ mod tests {
         table_under((sizes, parents), ties, concentration, (cells, counts))
     }
 
-    /// Mixtures with light cells, with heavy ones and of a small concentration; a core of two hidden
-    /// nodes, whose states share rows; two axes with one table; and a chain of two hidden nodes that
-    /// are summed out apart.
-    fn problems() -> [Problem; 6] {
+    /// Mixtures with light cells and with heavy ones; a core of two hidden nodes, whose states share
+    /// rows; two axes with one table; and a chain of two hidden nodes that are summed out apart.
+    fn problems() -> [Problem; 5] {
         let (light, heavy) = ([3, 1, 2, 1, 2], [41, 1, 34, 1, 2]);
         [
             problem(&[3, 3, 3], MIXTURE, &[], 0.5, &light),
             problem(&[3, 3, 2], MIXTURE, &[], 0.5, &heavy),
-            problem(&[3, 3, 2], MIXTURE, &[], 1e-4, &[5, 3, 8, 9, 2]),
             problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[], 1.0, &[36, 1, 2]),
             problem(&[3, 3, 2], MIXTURE, &[vec![0, 1]], 1.0, &[35, 2, 3, 1]),
             problem(&[3, 3, 2, 3], CHAIN, &[], 1.0, &light),
@@ -141,14 +142,11 @@ mod tests {
 
     #[test]
     fn every_reference_leads_to_the_evidence() {
-        // In the third, nearly all is held by allocations whose tokens are in two states.
-        for (index, problem) in problems().iter().enumerate().filter(|(index, _)| *index != 2) {
+        for (index, problem) in problems().iter().enumerate() {
             let exact = enumeration::ln_sum(problem, 1e8, &()).unwrap();
             let joined = joined(problem);
             let problem = joined.as_ref().unwrap_or(problem);
-            if !problem.is_joint() {
-                continue;
-            }
+            assert!(problem.is_joint());
             for urns in
                 [ReferenceUrns::per_cell(5.0), ReferenceUrns { kappa: 2.0, is_shared: true }]
             {

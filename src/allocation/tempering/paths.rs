@@ -4,7 +4,7 @@ use crate::allocation::kernel::chains;
 use crate::allocation::kernel::counts::States;
 use crate::allocation::kernel::log_risings::LogRisings;
 use crate::allocation::kernel::splits::n_weighed;
-use crate::allocation::kernel::tempered::{GroupedAllocation, SavedChains, Tempered};
+use crate::allocation::kernel::tempered::{SavedChains, Tempered};
 use crate::allocation::kernel::urns::ReferenceUrns;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -57,26 +57,6 @@ pub(super) fn sweep_cost(problem: &Problem) -> f64 {
         if problem.is_heavy(count) { n_weighed(count, n_states) } else { count as f64 }
     };
     (LANES * n_states) as f64 * problem.counts.iter().map(weighed).sum::<f64>()
-}
-
-impl LadderChains for Tempered<'_> {
-    type State = GroupedAllocation;
-
-    fn sweep(&mut self, betas: Lanes, observer: &dyn Observer) -> Result<()> {
-        Tempered::sweep(self, betas, SweepOrder::Forward, observer)
-    }
-
-    fn copy(&mut self, other: &Self) {
-        Tempered::copy(self, other);
-    }
-
-    fn values(&self) -> Lanes {
-        Tempered::values(self)
-    }
-
-    fn state(&self, lane: usize) -> GroupedAllocation {
-        Tempered::state(self, lane)
-    }
 }
 
 impl PortableTarget for PowerPath<'_> {

@@ -15,7 +15,6 @@
 use rand::RngExt;
 
 use super::mean_field::{self, MeanField};
-use super::runs::Runs;
 use super::similar;
 use crate::control::Observer;
 use crate::error::Result;
@@ -121,15 +120,12 @@ impl DirichletMixture {
     ) -> Result<Vec<f64>> {
         let total = urn.pseudo_counts().iter().sum::<f64>();
         let ln_constant = ln_rising(total, urn.n_tokens()) + urn.ln_scale();
-        let runs = Runs { n: n_runs, sizes: &[n_draws] };
-        let mut ln_values = Vec::with_capacity(n_runs);
-        for _ in 0..n_runs {
-            let mut mean = runs.growing();
+        let mut run = || {
             let draws = self.draws(urn, n_draws, rng, observer)?;
-            draws.ln_weights.iter().for_each(|ln_weight| mean.push(ln_constant + ln_weight));
-            ln_values.append(&mut mean.ln_means);
-        }
-        Ok(ln_values)
+            let sum: LogSum = draws.ln_weights.iter().map(|x| ln_constant + x).collect();
+            Ok(sum.ln_mean())
+        };
+        (0..n_runs).map(|_| run()).collect()
     }
 
     fn new(urn: &LocalUrn, pseudo_counts: Vec<f64>) -> Self {

@@ -1,4 +1,7 @@
 //! Estimators of the urn sum of one document, each in a file.
+//!
+//! The constants of this room are those with which `python -m benches.truth.coverage` made its records;
+//! files that name another bench rest on that one, too.
 
 pub mod annealed;
 pub mod chib;

@@ -6,10 +6,9 @@
 
 use rand::RngExt;
 
-use super::runs::Runs;
 use crate::control::Observer;
 use crate::error::Result;
-use crate::math::{dot, ln_dirichlet, ln_gamma_ratio, ln_rising};
+use crate::math::{LogSum, dot, ln_dirichlet, ln_gamma_ratio, ln_rising};
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
@@ -119,10 +118,9 @@ pub fn ln_urn_sums(
         a.iter().map(|&a| ln_gamma_ratio(a, spread) - ln_gamma_ratio(total, spread)).collect();
     let (mut shapes, mut theta) = (a.to_vec(), vec![0.0; n_topics]);
     let mut ln_theta = theta.clone();
-    let runs = Runs { n: n_runs, sizes: &[n_draws] };
     let mut ln_values = Vec::with_capacity(n_runs);
     for _ in 0..n_runs {
-        let mut mean = runs.growing();
+        let mut mean = LogSum::default();
         let first = rng.random_range(0..n_topics);
         for draw in 0..n_draws {
             if draw % POLL_EVERY == 0 {
@@ -141,7 +139,7 @@ pub fn ln_urn_sums(
             let leant: f64 = leanings.map(|(ln, norm)| (spread * ln - norm).exp()).sum();
             mean.push(ln_constant + ln_product - (0.5 + 0.5 * leant / n_topics as f64).ln());
         }
-        ln_values.append(&mut mean.ln_means);
+        ln_values.push(mean.ln_mean());
     }
     Ok(ln_values)
 }

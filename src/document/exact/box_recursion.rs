@@ -33,7 +33,10 @@ pub fn cost(urn: &LocalUrn) -> Cost {
     let mut operations = 0.0;
     let mut inner_pairs = 1.0;
     let mut states = 1.0;
-    for &y in sorted_counts(urn).iter().rev() {
+    // From the last axis of the lattice, that of the largest count, where loops are contiguous.
+    let mut counts = urn.counts().to_vec();
+    counts.sort_unstable();
+    for &y in counts.iter().rev() {
         let y = f64::from(y);
         operations += y * (y + 1.0) / 2.0 * inner_pairs;
         inner_pairs *= (y + 1.0) * (y + 2.0) / 2.0;
@@ -53,13 +56,6 @@ fn fits_doubles(urn: &LocalUrn) -> bool {
     let ln_upper = ln_paths.max(0.0) + n * w.max(1.0).ln();
     let ln_lower = w * (a_min / n.max(1.0)).ln();
     ln_upper < LN_RANGE && ln_lower > -LN_RANGE
-}
-
-/// Counts in the order of the lattice's axes: the largest last, where loops are contiguous.
-fn sorted_counts(urn: &LocalUrn) -> Vec<u32> {
-    let mut counts = urn.counts().to_vec();
-    counts.sort_unstable();
-    counts
 }
 
 /// ln Z of one document.

@@ -8,7 +8,6 @@ use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::document::{Law, Method, Score, Settings, WeightMoments};
 use crate::error::{Error, Result, check_all, check_length};
-use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_rising};
 use crate::rng::Rng;
 
@@ -145,7 +144,7 @@ impl Law for FiniteMixture {
         let total: f64 = self.weights_of(document).iter().sum();
         let is_possible = sum.n_eff() > 0.0;
         let ln_value = if is_possible { sum.ln_sum() - total.ln() } else { f64::NEG_INFINITY };
-        Ok(Score::of(Estimate::exact(ln_value), Method::Exact.estimator()))
+        Ok(Score::exact(ln_value))
     }
 
     /// Moments of the components' indicators: probabilities p, and sqrt(p (1 - p)). The prior's own
@@ -183,20 +182,4 @@ impl Law for FiniteMixture {
 fn check_sum(weights: &[f64], document: usize) -> Result<()> {
     let is_zero = weights.iter().all(|&x| x == 0.0);
     if is_zero { Err(Error::NoTopics { document }) } else { Ok(()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ROWS: [f64; 6] = [0.5, 0.25, 0.25, 0.0, 0.5, 0.5];
-
-    #[test]
-    fn what_is_no_mixture_is_refused() {
-        let new = |weights: &[f64], rows: &[f64]| {
-            FiniteMixture::new(Component::Multinomial, weights, rows, &[])
-        };
-        assert!(new(&[], &ROWS).is_err() && new(&[0.0, 0.0], &ROWS).is_err());
-        assert!(new(&[1.0, -1.0], &ROWS).is_err() && new(&[1.0], &ROWS).is_err());
-    }
 }

@@ -95,17 +95,3 @@ impl Vocabularies {
         all - document.counts().iter().map(|&y| ln_factorial(u64::from(y))).sum::<f64>()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_that_are_none_of_the_columns_are_refused() {
-        assert!(Vocabularies::new(&[2, 2], 5).is_err() && Vocabularies::new(&[5, 0], 5).is_err());
-        let two = Vocabularies::new(&[1, 2], 3).unwrap();
-        assert!(
-            two.check_rows(&[1.0, 0.5, 0.5]).is_ok() && two.check_rows(&[0.2, 0.4, 0.4]).is_err()
-        );
-    }
-}

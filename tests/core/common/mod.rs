@@ -3,7 +3,7 @@
 pub(crate) mod looks;
 pub(crate) mod networks;
 
-use polyabayes::math::dirichlet;
+use polyabayes::math::{dirichlet, gamma_law};
 use polyabayes::regression::Design;
 use polyabayes::rng::Rng;
 use polyabayes::training::{
@@ -11,25 +11,11 @@ use polyabayes::training::{
 };
 use polyabayes::{CountMatrix, TopicModel};
 use rand::RngExt;
+use rand_distr::{Distribution, Poisson};
 use serde_json::Value;
 
-/// A document, a model, and the exact probabilities of the one under the other.
-pub(crate) struct Case {
-    pub(crate) name: String,
-    pub(crate) model: TopicModel,
-    pub(crate) documents: CountMatrix,
-    /// (event is the sequence, given length, exact value)
-    pub(crate) exact: Vec<(bool, bool, f64)>,
-}
-
-pub(crate) fn cases() -> Vec<Case> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/documents.json");
-    let text = std::fs::read_to_string(path).unwrap();
-    let cases: Value = serde_json::from_str(&text).unwrap();
-    cases.as_array().unwrap().iter().map(case).collect()
-}
-
-fn case(case: &Value) -> Case {
+/// The model of a case, and whether it is LDA, and its document.
+pub(crate) fn model_and_document(case: &Value) -> (TopicModel, bool, CountMatrix) {
     let phi: Vec<f64> = case["topic_word"].as_array().unwrap().iter().flat_map(floats).collect();
     let counts = floats(&case["counts"]).iter().map(|&y| y as i64).collect();
     let lda = case["model"] == "lda";
@@ -38,18 +24,7 @@ fn case(case: &Value) -> Case {
     } else {
         TopicModel::gamma_poisson(floats(&case["shape"]), &floats(&case["probability"]), &phi)
     };
-    let value = |key: &str| case[key].as_f64().unwrap();
-    let mut exact = vec![(true, lda, value("log_sequence")), (false, lda, value("log_counts"))];
-    if !lda {
-        exact.push((true, true, value("log_sequence_given_length")));
-        exact.push((false, true, value("log_counts_given_length")));
-    }
-    Case {
-        name: case["name"].as_str().unwrap().to_owned(),
-        model: model.unwrap(),
-        documents: CountMatrix::from_dense(&[counts]).unwrap(),
-        exact,
-    }
+    (model.unwrap(), lda, CountMatrix::from_dense(&[counts]).unwrap())
 }
 
 fn floats(values: &Value) -> Vec<f64> {
@@ -61,23 +36,53 @@ pub(crate) fn topics(n_topics: usize, n_words: usize, beta: f64, rng: &mut Rng) 
     (0..n_topics).map(|_| shares(&vec![beta; n_words], rng)).collect()
 }
 
+/// A document of LDA.
+pub(crate) fn lda_document(
+    phi: &[Vec<f64>],
+    alpha: &[f64],
+    n_tokens: usize,
+    rng: &mut Rng,
+) -> Vec<i64> {
+    let (theta, mut row) = (shares(alpha, rng), vec![0; phi[0].len()]);
+    for _ in 0..n_tokens {
+        row[categorical(&phi[categorical(&theta, rng)], rng)] += 1;
+    }
+    row
+}
+
 /// Documents of LDA, each of its own α and number of tokens.
 pub(crate) fn lda_documents(
     phi: &[Vec<f64>],
     documents: impl Iterator<Item = (Vec<f64>, usize)>,
     rng: &mut Rng,
 ) -> CountMatrix {
-    let document = |(alpha, n_tokens): (Vec<f64>, usize)| {
-        let (theta, mut row) = (shares(&alpha, rng), vec![0; phi[0].len()]);
-        for _ in 0..n_tokens {
-            row[categorical(&phi[categorical(&theta, rng)], rng)] += 1;
+    let rows = documents.map(|(alpha, n_tokens)| lda_document(phi, &alpha, n_tokens, rng));
+    CountMatrix::from_dense(&rows.collect::<Vec<_>>()).unwrap()
+}
+
+/// Documents of Poisson factor analysis, each of its own shapes and exposure.
+pub(crate) fn pfa_documents(
+    phi: &[Vec<f64>],
+    p: &[f64],
+    shapes: impl Iterator<Item = Vec<f64>>,
+    exposures: Vec<f64>,
+    rng: &mut Rng,
+) -> CountMatrix {
+    let document = |(shapes, exposure): (Vec<f64>, &f64)| {
+        let mut row = vec![0; phi[0].len()];
+        for (k, r) in shapes.into_iter().enumerate() {
+            // Rates beyond the largest that fits would be of no use to any model.
+            let theta = gamma_law(r).sample(rng) * p[k] / (1.0 - p[k]);
+            let n = Poisson::new((exposure * theta).min(1e4)).map_or(0.0, |law| law.sample(rng));
+            (0..n as u64).for_each(|_| row[categorical(&phi[k], rng)] += 1);
         }
         row
     };
-    CountMatrix::from_dense(&documents.map(document).collect::<Vec<_>>()).unwrap()
+    let rows: Vec<_> = shapes.zip(&exposures).map(document).collect();
+    CountMatrix::from_dense(&rows).unwrap().with_exposures(exposures).unwrap()
 }
 
-fn shares(alpha: &[f64], rng: &mut Rng) -> Vec<f64> {
+pub(crate) fn shares(alpha: &[f64], rng: &mut Rng) -> Vec<f64> {
     let mut drawn = vec![0.0; alpha.len()];
     dirichlet(alpha, &mut drawn, rng);
     drawn

@@ -10,8 +10,6 @@ from polyabayes.allocation.evidence import bounds
 from polyabayes.exceptions import UnreliableErrorWarning
 
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
-METHODS = ("exact", "smc", "tempered", "auto")
-
 
 READY = {
     "nmf": (AllocationModel.nmf(2), (2, 2)),

@@ -198,13 +198,6 @@ def test_good_modes_of_a_planted_tensor_are_found(seed):
         assert model.decompose(counts, method, random_state=seed).kl_error < 1.25 * kl
 
 
-def test_gibbs_averages_to_the_posterior_of_a_rank_that_is_known():
-    """With one group, or none hidden, the counts are those of the data."""
-    found = AllocationModel.nmf(1).decompose(DEEP, "gibbs", random_state=0, max_iter=20)
-    np.testing.assert_allclose(found.expected_counts["doc"][:, 0], DEEP.sum(axis=1))
-    assert len(found.trace) >= 10
-
-
 def test_frames_have_labels_and_all_cells():
     labels = {"doc": ["d0", "d1", "d2"]}
     tensor = CountTensor.from_dense(DEEP, ["doc", "word"], labels)

@@ -93,9 +93,12 @@ def test_means_of_draws_are_those_of_all_allocations(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_groups_of_tokens_have_the_counts_of_the_tables(name):
+def test_draws_have_the_counts_and_the_law_of_an_allocation(name):
     model, data = MODELS[name]
-    draws = model.sample_posterior(data, 12, random_state=0)
+    draws = model.sample_posterior(data, 40, random_state=0)
+    every = all_allocations(draws)[1]
+    for log_joint in draws.log_joint:
+        assert abs(every - log_joint).min() < 1e-8
     places = draws.tensor.coordinates
     for draw in (0, len(draws) - 1):
         cells, numbers, values = draws.allocation(draw)
@@ -171,15 +174,6 @@ def test_tables_and_counts_are_posterior_means_over_all_allocations(n_topics):
                 assert mean[place] == pytest.approx(by_draws, rel=1e-9)
                 assert abs(mean[place] - exact_mean[place]) < 4.5 * error, (node, place)
                 assert error < 0.05 * np.ptp(each[:, *place])
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_log_joint_is_the_law_of_an_allocation(name):
-    model, data = MODELS[name]
-    draws = model.sample_posterior(data, 40, random_state=0)
-    every = all_allocations(draws)[1]
-    for log_joint in draws.log_joint:
-        assert abs(every - log_joint).min() < 1e-8
 
 
 # Networks that hide something, of tokens that are not all alike.

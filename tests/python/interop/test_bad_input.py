@@ -82,11 +82,6 @@ def test_words_that_a_model_lacks_may_be_dropped(make):
     assert dropped.n_tokens.tolist() == [1, 0]
 
 
-def test_words_of_tomotopy_are_a_vocabulary():
-    named = pb.interop.from_sklearn(sklearn_lda(), of_tomo().used_vocabs)
-    assert sorted(named.vocabulary_) == ["ball", "cell", "gene", "urn"]
-
-
 def of_mallet(text, option):
     """Read a table of MALLET."""
     Path("table").write_text(text)

@@ -237,6 +237,8 @@ def test_tables_of_every_library_hold_texts_tokens_or_single_counts():
     for table in text_tables():
         found = pb.Corpus.from_table(table, "sentence", min_df=2)
         assert found.vocabulary.tolist() == ["balls", "urn"]
+    named = pd.DataFrame({"text": ["an urn", "a ball"]}, index=["x", "y"])
+    assert pb.Corpus(named).ids.tolist() == ["x", "y"]
     for kind in kinds:
         found = pb.Corpus(kind(long))
         assert (found.ids.tolist(), found.vocabulary.tolist()) == (["y", "x"], ["a", "c"])
@@ -287,11 +289,6 @@ def test_modalities_of_mudata_are_corpora_of_the_same_cells():
         pb.interop.from_mudata(cells, ["rna"])
     with pytest.raises(errors.InvalidArgumentError, match="no modality 'adt'; it has 'rna'"):
         pb.interop.from_mudata(cells, ["adt"])
-
-
-def test_missing_documents_and_idle_options_are_refused():
-    named = pd.DataFrame({"text": ["an urn", "a ball"]}, index=["x", "y"])
-    assert pb.Corpus(named).ids.tolist() == ["x", "y"]
 
 
 def test_words_may_be_a_sequence_without_iter():

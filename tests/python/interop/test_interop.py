@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from helpers.small_models import known_lda, known_pfa
+from helpers.small_models import known_lda
 from polyabayes.interop import pyldavis_arguments, to_pyldavis
 
 WORDS = ["urn", "ball", "größe", "draw", "never", "colour"]
@@ -32,14 +32,6 @@ def test_arguments_are_what_they_are_called(estimator):
         arguments["topic_term_dists"], topics / topics.sum(axis=1, keepdims=True), rtol=1e-12
     )
     np.testing.assert_allclose(arguments["doc_topic_dists"].sum(axis=1), 1, rtol=1e-12)
-
-
-def test_shares_are_of_expected_tokens():
-    topics = np.array([[3.0, 0.0], [0.0, 1.0]])
-    model = known_pfa(1.0, 0.5, topics, random_state=0)
-    arguments = pyldavis_arguments(model, [[4, 2]])
-    np.testing.assert_allclose(arguments["doc_topic_dists"][0], [4 / 6, 2 / 6])
-    assert arguments["vocab"] == ["0", "1"]
 
 
 @pytest.mark.parametrize("n_topics", [1, 2, 40])

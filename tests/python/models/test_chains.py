@@ -95,16 +95,6 @@ def test_quantities_that_never_move_have_no_r_hat(corpus):
     assert np.isnan(table.loc["n_active_topics", "r_hat"])
 
 
-def test_inference_data_hold_the_draws(corpus):
-    chains = pb.sample_chains(PFA(3, max_iter=20, thin=2), corpus, 2, random_state=0)
-    data = chains.to_inference_data()
-    np.testing.assert_array_equal(data["sample_stats"]["lp"], chains.draws["log_joint"])
-    assert "log_joint" not in data["posterior"]
-    for name in ("n_active_topics", "topic_share", "shape", "probability"):
-        np.testing.assert_array_equal(data["posterior"][name], chains.draws[name])
-    assert data["posterior"]["shape"].dims == ("chain", "draw", "rank")
-
-
 def test_aligned_draws_are_of_the_same_topics(corpus):
     lda = LDA(3, max_iter=60, thin=2)
     variables = ("phi", "theta", "z")

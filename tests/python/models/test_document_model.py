@@ -186,7 +186,7 @@ def test_means_by_document_are_those_of_the_call_or_the_model():
     assert found[0] == pytest.approx(found[2])
 
 
-each_kind = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     "model",
     [
         pb.DocumentModel.dirichlet(PHI, coefficients=np.ones((3, 2)), covariate_names=["a", "b"]),
@@ -196,9 +196,6 @@ each_kind = pytest.mark.parametrize(
     ],
     ids=["dirichlet", "mixture", "logistic-normal", "softmax"],
 )
-
-
-@each_kind
 def test_every_way_to_score_gives_the_same_bits(model, tmp_path):
     rng = np.random.default_rng(1)
     documents = pb.Corpus(rng.poisson(3.0, (12, 4)), list("abcd"))

@@ -228,16 +228,19 @@ def test_an_interruption_keeps_the_draws_of_whole_chains(monkeypatch):
 
 
 @pytest.mark.parametrize("variables", [EVERY, ("phi",), ("theta",), ("z",)])
-def test_inference_data_name_words_documents_and_tokens(variables):
+def test_inference_data_hold_the_draws_and_name_words_documents_and_tokens(variables):
     corpus = make_corpus()
     chains = pb.sample_chains(
         PFA(3, max_iter=20, thin=2), corpus, 2, variables=variables, random_state=0
     )
     data = chains.to_inference_data()
-    dims = {"phi": ("topic", "word"), "theta": ("document", "topic"), "z": ("token",)}
-    for name in variables:
-        np.testing.assert_array_equal(data["posterior"][name], chains.draws[name])
-        assert data["posterior"][name].dims == ("chain", "draw", *dims[name])
+    np.testing.assert_array_equal(data["sample_stats"]["lp"], chains.draws.pop("log_joint"))
+    dims = dict.fromkeys(("topic_share", "shape", "probability"), ("rank",))
+    dims |= {"phi": ("topic", "word"), "theta": ("document", "topic"), "z": ("token",)}
+    assert set(data["posterior"].data_vars) == set(chains.draws)
+    for name, draws in chains.draws.items():
+        np.testing.assert_array_equal(data["posterior"][name], draws)
+        assert data["posterior"][name].dims == ("chain", "draw", *dims.get(name, ()))
     if "phi" in variables:
         assert data["posterior"]["word"].values.tolist() == list(corpus.vocabulary)
     if "theta" in variables:

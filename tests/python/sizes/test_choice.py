@@ -4,7 +4,6 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -125,21 +124,6 @@ def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
     assert len(again) == sum(row["n_folds"] for row in choice.rows) - 1
     with pytest.raises(errors.InvalidArgumentError, match="another choice: its folds is"):
         pb.choose_n_components(LDA, corpus, SIZES, **{**options, "n_folds": 4})
-
-
-def test_a_fit_that_may_not_be_read_is_an_error(corpus, tmp_path, monkeypatch):
-    options = {"n_folds": 2, "random_state": 0, "checkpoint": tmp_path}
-    pb.choose_n_components(LDA, corpus, [1], **options)
-    read = np.fromfile
-
-    def refused(stream, **options):
-        if Path(stream.name).name.startswith("size-1-fold-1"):
-            raise PermissionError(13, "Permission denied")
-        return read(stream, **options)
-
-    monkeypatch.setattr(np, "fromfile", refused)
-    with pytest.raises(errors.FileAccessError, match=r"size-1-fold-1.*Permission denied"):
-        pb.choose_n_components(LDA, corpus, [1], **options)
 
 
 @pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)])

@@ -224,8 +224,10 @@ def test_tokens_are_counted_where_their_topics_are_known(kind, exposure):
     )
     top = pb.topics.top_documents(model, corpus, 2)
     np.testing.assert_allclose(top.shares, [[5 / 7, 0.0], [1.0, 2 / 7]], atol=1e-12)
-    shown = pb.interop.pyldavis_arguments(model, corpus)["doc_topic_dists"]
-    np.testing.assert_allclose(shown, [[5 / 7, 2 / 7], [0, 1], [5 / 11, 6 / 11]], atol=1e-12)
+    shown = pb.interop.pyldavis_arguments(model, corpus)
+    shares = [[5 / 7, 2 / 7], [0, 1], [5 / 11, 6 / 11]]
+    np.testing.assert_allclose(shown["doc_topic_dists"], shares, atol=1e-12)
+    assert shown["vocab"] == ["0", "1", "2", "4"]
     ax = pb.plotting.plot_topic_weights(model, corpus)
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([6 / 11, 5 / 11])
 

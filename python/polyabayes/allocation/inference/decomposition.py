@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -185,7 +186,7 @@ class Decomposition(Result):
         >>> found.reconstruction().sum().round(6)
         np.float64(13.0)
         """
-        n_bytes = 8 * int(np.prod([float(size) for size in self._visible_sizes()]))
+        n_bytes = 8 * math.prod(self.tables[axis].shape[0] for axis in self.tensor.axes)
         if n_bytes > checks.whole_number("max_bytes", max_bytes):
             raise BudgetExceededError(
                 f"all cells take {n_bytes:,} bytes, above max_bytes={max_bytes:,}; "
@@ -223,7 +224,7 @@ class Decomposition(Result):
         (√n - ‖θ‖₁/‖θ‖₂) / (√n - 1) for n values: 0 if all are equally probable, 1 if one
         is certain, NaN for a node with one value (Hoyer 2004).
         """
-        return {node: _hoyer(table) for node, table in self.tables.items()}
+        return {node: hoyer(table) for node, table in self.tables.items()}
 
     def to_frame(self, node: str | None = None) -> DataFrame:
         """Give the table of a node as a DataFrame, a row per cell.
@@ -416,9 +417,6 @@ class Decomposition(Result):
     def _factors(self) -> list[Factor]:
         return [Factor(table, self.families[node]) for node, table in self.tables.items()]
 
-    def _visible_sizes(self) -> list[int]:
-        return [self.tables[axis].shape[0] for axis in self.tensor.axes]
-
     @cached_property
     def _shares(self) -> dict[tuple[str, ...], float]:
         """Share of all tokens that have the same observed axes, by these axes."""
@@ -483,7 +481,8 @@ def shares(weights: Floats, axis: int) -> Floats:
     return found
 
 
-def _hoyer(table: Floats) -> float:
+def hoyer(table: Floats) -> float:
+    """Mean sparsity of the columns: 0 where all entries are equal, 1 where one is not zero."""
     n = table.shape[0]
     if n == 1:
         return float("nan")

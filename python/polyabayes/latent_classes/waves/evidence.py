@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from scipy import special
@@ -38,16 +39,9 @@ class ChainComparison(Comparison):
         """The mean of unbiased estimates by independent sets of particles."""
         began, n_classes = time.perf_counter(), one[0][0]
         seeds = np.random.SeedSequence([self._run.seed, n_classes, level]).spawn(_REPLICATES)
+        draw = partial(sampled, self._waves, self._prior, n_classes, _PARTICLES[level])
         with ThreadPoolExecutor(self._run.n_jobs) as pool:
-            logs, chains = zip(
-                *pool.map(
-                    lambda seed: sampled(
-                        self._waves, self._prior, n_classes, _PARTICLES[level], seed
-                    ),
-                    seeds,
-                ),
-                strict=True,
-            )
+            logs, chains = zip(*pool.map(draw, seeds), strict=True)
         shares = special.softmax(logs)
         spread = np.sqrt(((shares * _REPLICATES - 1) ** 2).sum() / (_REPLICATES - 1) / _REPLICATES)
         # The spread of logarithms tells more than that of values if one replicate dominates.

@@ -81,23 +81,22 @@ class Design(NamedTuple):
         number of rows are refused; the message names the column and the remedy.
         """
         frame = covariate_frame(covariates)
-        if formula is not None:
-            if frame is None:
-                raise InvalidTypeError(
-                    f"{argument('covariates')} must be a DataFrame if there is a "
-                    f"{argument('formula')}, which names its columns"
-                )
-            _check_length(len(frame), n_documents)
-            design, rows = _by_formula(frame, formula)
-        elif frame is not None:
-            _check_length(len(frame), n_documents)
-            design, rows = _by_columns(frame)
-        else:
-            values = covariate_matrix(covariates)
-            _check_length(len(values), n_documents)
+        if formula is not None and frame is None:
+            raise InvalidTypeError(
+                f"{argument('covariates')} must be a DataFrame if there is a "
+                f"{argument('formula')}, which names its columns"
+            )
+        values: Any = covariate_matrix(covariates) if frame is None else frame
+        _check_length(len(values), n_documents)
+        if frame is None:
             names = [_INTERCEPT, *(f"x{i}" for i in range(values.shape[1]))]
             design = cls(names, {}, None, None, [], [], [])
             rows = design._with_intercept(values)
+        else:
+            design, rows = _by_columns(frame) if formula is None else _by_formula(frame, formula)
+        for name, known in design.levels.items():
+            if len(known) == 1:
+                raise _constant(name)
         _check_finite(design.names, rows)
         counted = rows if counts is None else np.repeat(rows, counts, axis=0)
         _check_columns(design.names, counted)
@@ -285,9 +284,6 @@ def _by_columns(frame: DataFrame) -> tuple[Design, NDArray[np.float64]]:
     levels = {
         name: levels_of(frame[name]) for name in map(str, frame) if not is_number(frame[name])
     }
-    for name, known in levels.items():
-        if len(known) == 1:
-            raise _constant(name)
     names = [_INTERCEPT, *_names_of(frame.columns, levels)]
     found = Design(names, levels, list(frame.columns), None, [], [], [], dates)
     return found, found._of_columns(frame)
@@ -322,9 +318,6 @@ def _by_formula(frame: DataFrame, formula: str) -> tuple[Design, NDArray[np.floa
         for name, (_, state) in spec.encoder_state.items()
         if "categories" in state
     }
-    for factor, known in levels.items():
-        if len(known) == 1:
-            raise _constant(factor)
     transforms = packed(spec.transform_state)
     return Design(names, levels, columns, formula, transforms, [], [], dates), rows
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -12,16 +12,12 @@ from scipy import special
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
-from polyabayes._support.warnings import quiet, warn
-from polyabayes.allocation import AllocationModel, Evidence
+from polyabayes._support.warnings import warn
+from polyabayes.allocation import AllocationModel
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import METHODS
-from polyabayes.exceptions import (
-    EdgeWarning,
-    InvalidArgumentError,
-    UnreliableErrorWarning,
-    argument,
-)
+from polyabayes.allocation.posterior import kept_evidence
+from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, argument
 from polyabayes.sizes.choice.result import Size, SizeChoice, gains_of, warn_at_edge
 from polyabayes.sizes.evidence import Candidate, Comparison, Concentrations
 from polyabayes.sizes.scores import Score, identity_of, plain
@@ -94,22 +90,15 @@ class Evidences(Comparison):
         sizes, concentration = one[0], self.concentrations.values[one[1]]
         assert concentration is not None
         name = f"size-{'-'.join(map(str, sizes))}-concentration-{concentration!r}"
-        kept = None if self._folder is None else self._folder.read(f"{name}.safetensors")
         self.origins[one] = one
-        if kept is not None:
-            self.evidences[one] = Evidence.from_plain(kept[0]["evidence"])
-            return
         model = self._model.with_sizes(**dict(zip(self._sizes, sizes, strict=True)))
         model.concentration = concentration
         # The seed depends on the bits of the concentration, not on the other concentrations.
         bits = int(np.float64(concentration).view(np.uint64))
         seed = np.random.SeedSequence([self._seed % 2**63, *sizes, bits])
-        with quiet(UnreliableErrorWarning):
-            found = model.log_evidence(self._data, random_state=seed, **self._options)
-        self.evidences[one] = found
-        if self._folder is not None:
-            content = {"evidence": asdict(found)}
-            self._folder.keep(f"{name}.safetensors", content, {}, f"the evidence of {name}")
+        find = partial(model.log_evidence, self._data, random_state=seed, **self._options)
+        file, what = f"{name}.safetensors", f"the evidence of {name}"
+        self.evidences[one] = kept_evidence(self._folder, file, what, find)
 
     def _choice(self) -> SizeChoice:
         """The choice among the finished combinations."""

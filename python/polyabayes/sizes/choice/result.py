@@ -190,18 +190,13 @@ class SizeChoice(Result):
 
     def _methods_text(self) -> str:
         """A sentence about the choice for a methods section."""
-        sizes = [row["size"] for row in self.rows]
+        sizes, how, share = [row["size"] for row in self.rows], "held-out likelihood", ""
         if self.criterion == "evidence":
-            return (
-                f"Of {len(sizes)} sizes from {sizes[0]} to {sizes[-1]}, compared by evidence, "
-                f"{self.best} is the best (probability {self.probabilities[self.best]:.2f}); we "
-                f"took {self.recommended}, the smallest as good as it within the error or the "
-                "tolerance."
-            )
+            how, share = "evidence", f" (probability {self.probabilities[self.best]:.2f})"
         return (
-            f"Of {len(sizes)} sizes from {sizes[0]} to {sizes[-1]}, compared by held-out "
-            f"likelihood, {self.best} is the best; we took {self.recommended}, the smallest as "
-            "good as it within the error or the tolerance."
+            f"Of {len(sizes)} sizes from {sizes[0]} to {sizes[-1]}, compared by {how}, {self.best} "
+            f"is the best{share}; we took {self.recommended}, the smallest as good as it within "
+            "the error or the tolerance."
         )
 
     def __str__(self) -> str:

@@ -336,24 +336,12 @@ impl<'a> UrnPath<'a> {
     pub(super) fn level(&self, beta: f64) -> UrnLevel<'a> {
         let (a, q) = (self.urn.pseudo_counts(), self.urn.all_weights());
         let bursts = self.urn.bursts().map(|bursts| self.second_layer(bursts, beta.min(1.0)));
-        let is_full = true;
-        match self.start {
-            Start::Prior => {
-                let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
-                let powers = q.iter().map(power).collect();
-                UrnLevel {
-                    base: Cow::Borrowed(a),
-                    unit: 1.0,
-                    q: Cow::Owned(powers),
-                    bursts,
-                    is_full,
-                }
-            }
-            Start::MeanField | Start::Lowered => {
-                let (base, unit) = (self.bases(beta).collect(), beta.min(1.0));
-                UrnLevel { base: Cow::Owned(base), unit, q: Cow::Borrowed(q), bursts, is_full }
-            }
-        }
+        let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
+        let (base, unit, q) = match self.start {
+            Start::Prior => (Cow::Borrowed(a), 1.0, q.iter().map(power).collect()),
+            _ => (self.bases(beta).collect(), beta.min(1.0), Cow::Borrowed(q)),
+        };
+        UrnLevel { base, unit, q, bursts, is_full: true }
     }
 
     /// r and e of bursty topics at an inverse temperature: nothing at the prior; the mean field starts with

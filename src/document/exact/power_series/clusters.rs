@@ -23,7 +23,7 @@ pub(super) struct Clusters<'a> {
     /// Π over the low axes, for eight states at a time, topic by topic.
     low: Vec<f64>,
     /// |v| of the low states.
-    orders: Vec<usize>,
+    pub(super) orders: Vec<usize>,
     /// n!
     factorials: Vec<f64>,
 }
@@ -88,11 +88,6 @@ impl<'a> Clusters<'a> {
             Ok(())
         };
         self.descend(axis, 0, count, &products, &mut row)
-    }
-
-    /// Largest number of states of a row.
-    pub(super) fn row_states(&self) -> usize {
-        self.orders.len()
     }
 
     fn weights(&self, axis: usize) -> &[f64] {

@@ -148,7 +148,7 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &dyn Observer) -> Result<f64> {
     for v in 1..last.y {
         add_word(&axes, below.len(), v, &clusters, &room, &mut arena, observer)?;
     }
-    let low: Vec<f64> = (0..clusters.row_states()).map(|state| n_choices(below, state)).collect();
+    let low: Vec<f64> = (0..clusters.orders.len()).map(|state| n_choices(below, state)).collect();
     let mut sum = 0.0;
     for u in 1..=last.y {
         let rest = &arena[(last.y - u) * last.stride..][..last.stride];

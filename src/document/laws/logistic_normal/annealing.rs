@@ -121,9 +121,8 @@ pub(super) fn ln_weights_reversed(
 /// Adds the change of ln of the density from the i-th temperature to the next.
 fn add_step(ln_weights: &mut Lanes, path: &Path, i: usize, n_temperatures: usize, walk: &Walk) {
     let step = path.beta(i + 1, n_temperatures) - path.beta(i, n_temperatures);
-    let values = walk.values();
-    for lane in 0..LANES {
-        ln_weights[lane] += step * values[lane];
+    for (ln_weight, value) in ln_weights.iter_mut().zip(walk.value) {
+        *ln_weight += step * value;
     }
 }
 

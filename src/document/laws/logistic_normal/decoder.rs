@@ -171,22 +171,11 @@ pub(super) struct DecoderScratch {
 }
 
 impl Local<'_> {
-    /// ln p(tokens | η) of sixteen vectors η, and its gradient.
-    pub(super) fn evaluate(
-        &self,
-        link: Link,
-        eta: &[Lanes],
-        gradient: &mut [Lanes],
-        scratch: &mut DecoderScratch,
-    ) -> Lanes {
-        evaluate(self, link, eta, gradient, scratch)
-    }
-
     /// ln p(tokens | η) of one η.
     pub(super) fn at(&self, link: Link, eta: &[f64]) -> f64 {
         let eta: Vec<Lanes> = eta.iter().map(|&x| [x; LANES]).collect();
         let mut gradient = vec![[0.0; LANES]; eta.len()];
-        self.evaluate(link, &eta, &mut gradient, &mut DecoderScratch::default())[0]
+        evaluate(self, link, &eta, &mut gradient, &mut DecoderScratch::default())[0]
     }
 
     /// Minus the second derivative of ln p(tokens | η), row-major, and a bound of it that is never
@@ -269,8 +258,9 @@ fn softmax(x: &[f64]) -> Vec<f64> {
     powers.iter().map(|x| x / sum).collect()
 }
 
+/// ln p(tokens | η) of sixteen vectors η, and its gradient.
 #[polyabayes_macros::vectorised]
-fn evaluate(
+pub(super) fn evaluate(
     local: &Local<'_>,
     link: Link,
     eta: &[Lanes],

@@ -161,7 +161,7 @@ fn moments(
         let acceptance = walk.step(&target, 1.0, angle.value(), rng);
         angle.learn(acceptance);
         if step >= SHORT_STEPS / 2 {
-            for (sum, u) in sums.iter_mut().zip(walk.states()) {
+            for (sum, u) in sums.iter_mut().zip(&walk.u) {
                 *sum += u.iter().sum::<f64>();
             }
         }

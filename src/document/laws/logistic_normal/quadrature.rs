@@ -76,7 +76,7 @@ fn sum(
     step: f64,
     observer: &dyn Observer,
 ) -> Result<Option<(f64, usize)>> {
-    let rank = target.rank();
+    let rank = target.rank;
     let mut reached = HashSet::new();
     let mut open: Vec<Point> = Vec::new();
     for seed in seeds {

@@ -4,7 +4,7 @@
 //! With a Gaussian g = N(m, A Aᵀ) of z and z = m + A u,
 //! V(u) = ln p(tokens | η) + ln N(z; 0, I) - ln g(z): the mean of exp V over u ~ N(0, I) is p(tokens).
 
-use super::decoder::{DecoderScratch, Link, Local};
+use super::decoder::{DecoderScratch, Link, Local, evaluate};
 use crate::rng::{LANES, Lanes};
 
 /// η as a function of z.
@@ -70,7 +70,7 @@ pub(super) struct Potential<'a> {
     matrix: Vec<f64>,
     transposed: Vec<f64>,
     ln_det: f64,
-    rank: usize,
+    pub(super) rank: usize,
 }
 
 /// Memory that evaluations share.
@@ -110,10 +110,6 @@ impl<'a> Potential<'a> {
         Potential { decoder, link, offsets, transposed, matrix, ln_det: gaussian.ln_det, rank }
     }
 
-    pub(super) fn rank(&self) -> usize {
-        self.rank
-    }
-
     /// V of sixteen u, and its gradient.
     pub(super) fn evaluate(
         &self,
@@ -128,7 +124,7 @@ impl<'a> Potential<'a> {
         product(&self.matrix, &self.offsets, u, &mut room.positions);
         let (eta, z) = room.positions.split_at(n_coordinates);
         let (eta_slopes, z_slopes) = room.slopes.split_at_mut(n_coordinates);
-        let mut value = self.decoder.evaluate(self.link, eta, eta_slopes, &mut room.decoder);
+        let mut value = evaluate(self.decoder, self.link, eta, eta_slopes, &mut room.decoder);
         for (slope, z) in z_slopes.iter_mut().zip(z) {
             *slope = z.map(|z| -z);
             for lane in 0..LANES {

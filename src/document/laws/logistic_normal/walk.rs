@@ -13,8 +13,8 @@ const ACCEPTANCE: f64 = 0.6;
 
 /// States of the chains, with V and its gradient there.
 pub(super) struct Walk {
-    u: Vec<Lanes>,
-    value: Lanes,
+    pub(super) u: Vec<Lanes>,
+    pub(super) value: Lanes,
     gradient: Vec<Lanes>,
     momentum: Vec<Lanes>,
     proposal: Vec<Lanes>,
@@ -25,7 +25,7 @@ pub(super) struct Walk {
 impl Walk {
     /// Independent draws of N(0, I).
     pub(super) fn draw(target: &Potential<'_>, rng: &mut Rng) -> Self {
-        let u = (0..target.rank()).map(|_| normals(rng)).collect();
+        let u = (0..target.rank).map(|_| normals(rng)).collect();
         Walk::at(target, u)
     }
 
@@ -43,16 +43,6 @@ impl Walk {
         };
         walk.value = target.evaluate(&walk.u, &mut walk.gradient, &mut walk.room);
         walk
-    }
-
-    /// V at the chains' states.
-    pub(super) fn values(&self) -> Lanes {
-        self.value
-    }
-
-    /// The chains' states.
-    pub(super) fn states(&self) -> &[Lanes] {
-        &self.u
     }
 
     /// Evaluates the states again, for what [`Potential`] reads off an evaluation.

@@ -11,7 +11,6 @@ use crate::control::Observer;
 use crate::counts::Document;
 use crate::document::{Method, Pair, Score, Settings};
 use crate::error::{Error, Result};
-use crate::estimate::Estimate;
 use crate::math::ln_rising;
 use crate::rng::Key;
 use crate::urn::LocalUrn;
@@ -111,9 +110,7 @@ impl<'a> SplitDocument<'a> {
         observer: &dyn Observer,
     ) -> Result<Score> {
         let (all, first, ln_rest) = match self.urns()? {
-            CompletionUrns::None(value) => {
-                return Ok(Score::of(Estimate::exact(value), Method::Exact.estimator()));
-            }
+            CompletionUrns::None(value) => return Ok(Score::exact(value)),
             CompletionUrns::Two { all, first, ln_rest } => (all, first, ln_rest),
         };
         let mut rng = key.document(self.pair.observed).document(self.pair.held_out).rng();

@@ -14,7 +14,6 @@ use crate::counts::{CountMatrix, Document};
 use crate::document::laws::Vocabularies;
 use crate::document::{Bounds, Draws, Law, Method, Pair, Query, Score, Settings, WeightMoments};
 use crate::error::{Error, Result, check_length};
-use crate::estimate::Estimate;
 use crate::rng::{Key, Rng};
 
 impl Law for TopicModel {
@@ -23,7 +22,7 @@ impl Law for TopicModel {
     }
 
     fn vocabularies(&self) -> &Vocabularies {
-        TopicModel::vocabularies(self)
+        &self.vocabularies
     }
 
     /// Refuses documents of another vocabulary, with exposures whose length the model takes as
@@ -72,8 +71,7 @@ impl Law for TopicModel {
     ) -> Result<Score> {
         let observer = &observer;
         let Some(urn) = self.local_urn(document) else {
-            let impossible = Estimate::exact(f64::NEG_INFINITY);
-            return Ok(Score::of(impossible, Method::Exact.estimator()));
+            return Ok(Score::exact(f64::NEG_INFINITY));
         };
         let Some(n_temperatures) = settings.total else {
             let plan = limits::exact_plans([&urn], settings).map(|[plan]| plan);

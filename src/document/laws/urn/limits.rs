@@ -35,16 +35,11 @@ pub(super) fn check_budget(
     // Fewer topics may matter to the document than there are, or it may be exact.
     check_sampler(extent, is_bursty, row, settings).or_else(|error| {
         match model.local_urn(document) {
-            Some(urn) if is_exact(&urn, settings) => Ok(()),
+            Some(urn) if exact_plans([&urn], settings).is_some() => Ok(()),
             Some(urn) => check_sampler(urn.extent(), is_bursty, row, settings),
             None => Err(error),
         }
     })
-}
-
-/// Whether `auto` computes a document exactly.
-fn is_exact(urn: &LocalUrn, settings: &Settings) -> bool {
-    settings.method == Method::Auto && exact_plans([urn], settings).is_some()
 }
 
 /// Plans of exact sums, where the settings ask for exact ones, or `auto` finds all of them cheap.

@@ -18,7 +18,7 @@ use crate::urn::{LocalUrn, TopicBursts, Urn};
 pub struct TopicModel {
     urn: Urn,
     law: DocumentPrior,
-    vocabularies: Vocabularies,
+    pub(super) vocabularies: Vocabularies,
     bursts: Option<TopicBursts>,
 }
 
@@ -166,11 +166,6 @@ impl TopicModel {
     /// Pseudo-counts of topics in a document: its own, or those of the model.
     pub fn pseudo_counts<'a>(&'a self, document: Document<'a>) -> &'a [f64] {
         document.prior().unwrap_or_else(|| self.urn.pseudo_counts())
-    }
-
-    /// Words of each vocabulary.
-    pub(super) fn vocabularies(&self) -> &Vocabularies {
-        &self.vocabularies
     }
 
     /// Refuses another number of parameters than topics, negative ones, and rows without a positive

@@ -19,11 +19,10 @@ pub(super) fn ln_urn_sum(
     observer: &impl Observer,
 ) -> Result<Score> {
     if urn.n_tokens() == 0 {
-        return Ok(Score::of(Estimate::exact(0.0), Method::Exact.estimator()));
+        return Ok(Score::exact(0.0));
     }
     if let Some(plan) = plan {
-        let ln_value = plan.run(urn, observer)?;
-        return Ok(Score::of(Estimate::exact(ln_value), Method::Exact.estimator()));
+        return plan.run(urn, observer).map(Score::exact);
     }
     if settings.method == Method::Recursive {
         let estimate = Estimate::without_error(recursive::ln_urn_sum(urn, observer)?);

@@ -212,18 +212,6 @@ def test_the_bound_is_one(case):
     assert found.expected_total == pytest.approx(tensor.total + missing, abs=1e-6)
 
 
-def test_a_graph_without_hidden_nodes():
-    # One urn: E[X_c] of a missing cell is its share of the concentration over the rate.
-    model = AllocationModel("i", concentration=2.0, rate=0.25)
-    observed = np.array([True, False, True])
-    for method in ("exact", "smc"):
-        found = model.predict_missing([4, 0, 1], method, observed=observed, random_state=0)
-        assert found.expected_counts == pytest.approx([2 / 3 / 0.25], abs=1e-3)
-        seen = stats.nbinom(2 / 3, 0.25 / 1.25)
-        expected = seen.logpmf(4) + seen.logpmf(1)
-        assert found.evidence.value == pytest.approx(expected, abs=1e-3)
-
-
 def test_plot_of_the_total():
     pytest.importorskip("matplotlib").use("Agg")
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)

@@ -41,23 +41,6 @@ def fitted(name="classes"):
     return AllocationModel(*GRAPHS[name]).decompose(data, random_state=0)
 
 
-@pytest.mark.parametrize(
-    ("n_classes", "concentration", "known"),
-    [
-        (1, 1.0, -13.83786997364679),
-        (2, 1.0, -10.062338823075935),
-        (3, 1.0, -9.57702722155071),
-        (1, 0.1, -19.30442880012229),
-        (2, 0.1, -10.579264339584265),
-        (3, 0.1, -10.258723674852664),
-    ],
-)
-def test_latent_classes_have_the_evidence_of_rational_arithmetic(n_classes, concentration, known):
-    model = AllocationModel.cp(AXES, n_classes, concentration=concentration)
-    found = evidence(model, CountTensor.from_frame(frame(ROWS))).value
-    assert found == pytest.approx(known, abs=1e-11)
-
-
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_method_has_the_enumerated_evidence(name):
     graph, sizes = GRAPHS[name]

@@ -1,4 +1,6 @@
 //! Choice of a document's sampler and of its size.
+//!
+//! The constants are those with which `python -m benches.truth.coverage` made its records.
 
 use super::super::limits::most;
 use crate::control::Observer;
