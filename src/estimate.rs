@@ -126,7 +126,7 @@ fn tail_error(ln_replicates: &[f64]) -> f64 {
 
 /// Standard error of ln of the mean of R log-normal replicates: √((exp s² - 1)/R), at most s, s²
 /// being the variance of their logs.
-fn log_normal_error(variance: f64, n_replicates: usize) -> f64 {
+pub(crate) fn log_normal_error(variance: f64, n_replicates: usize) -> f64 {
     (variance.exp_m1() / n_replicates as f64).sqrt().min(variance.sqrt())
 }
 

@@ -69,6 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except BrokenPipeError:
             _discard_output()
             return _BROKEN_PIPE
+        except UnicodeEncodeError as error:
+            character = f"{error.object[error.start]!a} cannot be written in {error.encoding}"
+            return _fail(f"{character}: set PYTHONUTF8=1, or write to a file by --output")
         except PolyabayesError as error:
             return _fail(error.told(parser.in_options if parser else str))
         except OSError as error:

@@ -1,6 +1,7 @@
 """Tasks on any executor: shared data are sent once, and results are returned as they finish."""
 
 import _thread
+import atexit
 import functools
 import hashlib
 import multiprocessing
@@ -21,6 +22,7 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError, WorkerError
@@ -109,7 +111,8 @@ class Workers:
         try:
             while True:
                 for number, task in numbered:
-                    future = _submitted(self._executor, reference, function, task, describe(number))
+                    with _naming(describe(number)):
+                        future = self._executor.submit(_call, reference, function, task)
                     pending[future] = number, task
                     if len(pending) >= self._most:
                         break
@@ -122,12 +125,13 @@ class Workers:
                     interruption, done = error, {future for future in pending if future.done()}
                 for future in done:
                     number, task = pending.pop(future)
-                    result = _result(future, describe(number))
-                    if isinstance(result, _Missing):
-                        # The worker cannot read the shared file: the bytes are sent with the task.
-                        again = _submitted(self._executor, whole, function, task, describe(number))
-                        pending[again] = number, task
-                        continue
+                    with _naming(describe(number)):
+                        result = future.result()
+                        if isinstance(result, _Missing):
+                            # The worker cannot read the shared file: the task takes the bytes.
+                            again = self._executor.submit(_call, whole, function, task)
+                            pending[again] = number, task
+                            continue
                     yield number, result
                 if interruption is not None:
                     raise interruption
@@ -160,38 +164,28 @@ def sharing(executor: Executor | None, shared: Any) -> Iterator[Workers]:
             f"an argument cannot be sent to processes ({error}): use functions and classes of a "
             "module, or a ThreadPoolExecutor"
         ) from error
+    _watch_from_start(executor)
     with scratch_folder(Path(tempfile.gettempdir()), "polyabayes-") as folder:
         path = folder / "shared"
         path.write_bytes(content)
         yield Workers(executor, _Packed(path, hashlib.sha256(content).hexdigest(), content))
 
 
-def _submitted(
-    executor: Executor, shared: Any, function: Callable[..., Any], task: Any, name: str
-) -> Future[Any]:
+@contextmanager
+def _naming(task: str) -> Iterator[None]:
+    """Raise a WorkerError where a worker died."""
     try:
-        return executor.submit(_call, shared, function, task)
-    except BrokenExecutor as error:
-        raise _died(name, error) from error
-
-
-def _result(future: Future[Any], name: str) -> Any:
-    try:
-        return future.result()
-    except (BrokenExecutor, CancelledError) as error:
-        raise _died(name, error) from error
+        yield
     except Exception as error:
-        if type(error).__name__ in _DEATHS:
-            raise _died(name, error) from error
-        raise
-
-
-def _died(name: str, error: BaseException) -> WorkerError:
-    return WorkerError(
-        f"a worker of the executor died during {name} or another task ({type(error).__name__}: "
-        f"{error!s:.300}): most often it had too little memory, or the program starts processes "
-        'without `if __name__ == "__main__":`; take a new executor, with fewer workers'
-    )
+        is_death = isinstance(error, BrokenExecutor | CancelledError)
+        if not is_death and type(error).__name__ not in _DEATHS:
+            raise
+        raise WorkerError(
+            f"a worker of the executor died during {task} or another task ({type(error).__name__}: "
+            f"{error!s:.300}): most often it had too little memory, or the program starts "
+            'processes without `if __name__ == "__main__":`; take a new executor, '
+            "with fewer workers"
+        ) from error
 
 
 class _Missing(NamedTuple):
@@ -250,6 +244,40 @@ def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -
         return function(shared, *task)
     with _while_wanted(reference.path):
         return function(shared, *task)
+
+
+# Pools whose workers end with this process.
+_pools: WeakSet[Any] = WeakSet()
+
+
+def _watch_from_start(pool: Any) -> None:
+    """Let workers that start from now on end with this process, even if they never get a task."""
+    if hasattr(pool, "_initializer") and pool not in _pools:
+        pool._initializer = functools.partial(_start, pool._initializer)
+        _pools.add(pool)
+        _end_workers_at_exit(os.getpid())
+
+
+@functools.cache
+def _end_workers_at_exit(maker: int) -> None:
+    """End workers that outlive their pool because the exit was interrupted.
+
+    Python before 3.13 then believes that the pool is shut down, and waits for them forever.
+    """
+
+    def end() -> None:
+        for pool in _pools if os.getpid() == maker else ():
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.terminate()
+
+    atexit.register(end)
+
+
+def _start(first: Callable[..., object] | None, *arguments: Any) -> None:
+    """Start a worker, with the initializer of the pool's own."""
+    _end_with_parent()
+    if first is not None:
+        first(*arguments)
 
 
 @functools.cache

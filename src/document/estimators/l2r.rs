@@ -3,24 +3,19 @@
 //! All tokens of a word are one step. Their partition over topics has, given the other words', the
 //! law of K independent negative binomials conditioned on their sum (L2R eqs. 17 and 19). With
 //! `b = a + n`, the generating function Π_k (1 - q_k z)^{-b_k} has coefficients
-//! `m e_m = Σ_j s_j e_{m-j}`, `s_j = Σ_k b_k q_k^j`; y! e_y is the weight of y tokens. Read as
-//! cluster sizes, the same sum draws the partition: a cluster of j tokens has probability
-//! s_j e_{m-j} / (m e_m), and topic k with b_k q_k^j / s_j.
+//! `m e_m = Σ_j s_j e_{m-j}`, `s_j = Σ_k b_k q_k^j`: [`WordGroups`] with x = b q and g = q.
 
 use rand::{Rng, RngExt};
 
 use super::runs::{Replicates, Runs, in_lanes};
+use super::word_groups::WordGroups;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
-use crate::math::{ln_factorial, pick};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
 
-/// Coefficients above this are scaled down.
+/// Weights above this are scaled down.
 const LARGE: f64 = 1e200;
-
-/// Tokens of a word between two looks at the observer.
-const POLL_EVERY: usize = 256;
 
 /// How the weight and the partition of a word's tokens are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +45,6 @@ pub fn replicates(
     observer: &impl Observer,
 ) -> Result<Replicates> {
     let target = UrnTarget::of(urn);
-    let mut series = Series::default();
     let ln_products = in_lanes(runs.n * runs.size(), || {
         let mut chains = TopicChains::new(urn, rng)?;
         let mut ln_product = [urn.ln_scale(); LANES];
@@ -61,7 +55,7 @@ pub fn replicates(
                 _ if count == 1 => chains.extend(target).map(f64::ln),
                 Conditionals::Exact => {
                     let a = urn.pseudo_counts();
-                    extend_exactly(&mut chains, a, q, count, &mut series, rng, observer)?
+                    extend_exactly(&mut chains, a, q, count, rng, observer)?
                 }
                 Conditionals::Sampled(n_draws) => {
                     extend_by_draws(&mut chains, target, count, n_draws)
@@ -80,22 +74,26 @@ fn extend_exactly<U: UniformLanes>(
     a: &[f64],
     q: &[f64],
     count: u32,
-    series: &mut Series,
     rng: &mut impl Rng,
     observer: &impl Observer,
 ) -> Result<Lanes> {
     let mut topics = array_of("topics of the tokens of a word", count as usize, [0; LANES])?;
-    let mut ln_weights = [ln_factorial(u64::from(count)); LANES];
+    let mut ln_weights = [0.0; LANES];
     let mut partition = vec![0; count as usize];
-    let mut b = vec![0.0; q.len()];
     for lane in 0..LANES {
-        for ((b, balls), a) in b.iter_mut().zip(chains.balls()).zip(a) {
-            *b = a + f64::from(balls[lane]);
+        let balls = chains.balls().iter().zip(a).map(|(balls, a)| a + f64::from(balls[lane]));
+        let first = balls.zip(q).map(|(b, q)| b * q).collect();
+        let word = WordGroups::new(first, q.to_vec(), count as usize, observer)?;
+        ln_weights[lane] = word.ln_sum;
+        let mut rest = &mut partition[..];
+        while !rest.is_empty() {
+            observer.check_stop()?;
+            let (size, topic) = word.draw_group(rest.len(), rng.random(), rng.random());
+            let (group, after) = rest.split_at_mut(size);
+            group.fill(topic as u16);
+            rest = after;
         }
-        series.expand(&b, q, partition.len(), observer)?;
-        ln_weights[lane] += series.ln_last();
-        series.draw(&b, q, &mut partition, rng, observer)?;
-        // Clusters come in no exchangeable order; the tokens' topics must.
+        // Groups come in no exchangeable order; the tokens' topics must.
         for last in (1..partition.len()).rev() {
             partition.swap(last, rng.random_range(0..=last));
         }
@@ -104,6 +102,7 @@ fn extend_exactly<U: UniformLanes>(
     topics.into_iter().for_each(|topics| chains.put(topics));
     Ok(ln_weights)
 }
+
 /// The same by draws from the multinomial; the mean of their weights, one of them taken by weight.
 fn extend_by_draws<U: UniformLanes>(
     chains: &mut TopicChains<U>,
@@ -148,89 +147,4 @@ fn extend_by_draws<U: UniformLanes>(
         let ln_sum = f64::ln(sums[lane]) + f64::from(sum_exponents[lane]) * LARGE.ln();
         f64::from(count) * f64::ln(totals[lane]) + ln_sum - (n_draws as f64).ln()
     })
-}
-
-/// The power series of one word given the balls of the others.
-#[derive(Default)]
-struct Series {
-    /// s_1, s_2, ...
-    sums: Vec<f64>,
-    /// e_0, e_1, ..., each divided by [`LARGE`] as often as its exponent says.
-    coefficients: Vec<f64>,
-    exponents: Vec<i32>,
-}
-
-impl Series {
-    fn expand(&mut self, b: &[f64], q: &[f64], y: usize, observer: &impl Observer) -> Result<()> {
-        self.sums.clear();
-        self.coefficients.clear();
-        self.coefficients.push(1.0);
-        self.exponents.clear();
-        self.exponents.push(0);
-        for m in 1..=y {
-            if m.is_multiple_of(POLL_EVERY) {
-                observer.check_stop()?;
-            }
-            self.sums.push(b.iter().zip(q).map(|(b, q)| b * q.powi(m as i32)).sum());
-            let mut coefficient = self.clusters(m).sum::<f64>() / m as f64;
-            let mut exponent = self.exponents[m - 1];
-            if coefficient > LARGE {
-                coefficient /= LARGE;
-                exponent += 1;
-            }
-            self.coefficients.push(coefficient);
-            self.exponents.push(exponent);
-        }
-        Ok(())
-    }
-
-    /// s_j e_{m-j} for j = 1, 2, ..., m, on the scale of e_{m-1}.
-    fn clusters(&self, m: usize) -> impl Iterator<Item = f64> + Clone {
-        let scale = self.exponents[m - 1];
-        let earlier = self.coefficients[..m].iter().zip(&self.exponents).rev();
-        self.sums[..m].iter().zip(earlier).map(move |(s, (e, &exponent))| {
-            // Two scales below is nothing in sight of this one.
-            match scale - exponent {
-                0 => s * e,
-                1 => s * (e / LARGE),
-                _ => 0.0,
-            }
-        })
-    }
-
-    /// ln e_y.
-    fn ln_last(&self) -> f64 {
-        let y = self.coefficients.len() - 1;
-        self.coefficients[y].ln() + f64::from(self.exponents[y]) * LARGE.ln()
-    }
-
-    /// Draws the topics of the y tokens, cluster by cluster.
-    fn draw(
-        &self,
-        b: &[f64],
-        q: &[f64],
-        topics: &mut [u16],
-        rng: &mut impl Rng,
-        observer: &impl Observer,
-    ) -> Result<()> {
-        let mut rest = topics;
-        while !rest.is_empty() {
-            if rest.len() >= POLL_EVERY {
-                observer.check_stop()?;
-            }
-            let size = 1 + choose(self.clusters(rest.len()), rng);
-            let weights = b.iter().zip(q).map(|(b, q)| b * q.powi(size as i32));
-            let topic = choose(weights, rng) as u16;
-            let (cluster, after) = rest.split_at_mut(size);
-            cluster.fill(topic);
-            rest = after;
-        }
-        Ok(())
-    }
-}
-
-/// Index drawn with probability proportional to the weights.
-fn choose(weights: impl Iterator<Item = f64> + Clone, rng: &mut impl Rng) -> usize {
-    let dart = rng.random::<f64>() * weights.clone().sum::<f64>();
-    pick(weights, dart).unwrap_or(0)
 }

@@ -18,3 +18,4 @@ pub(super) mod sampler;
 pub mod similar;
 pub mod smc;
 pub mod table;
+mod word_groups;

@@ -124,6 +124,11 @@ impl<'a> Prepared<'a> {
         Ok(Some(Prepared { basis: Basis::Path(path), ..*self }))
     }
 
+    /// Whether it anneals along a path that lowers pseudo-counts.
+    pub(crate) fn lowers(&self) -> bool {
+        matches!(&self.basis, Basis::Path(path) if path.start == Start::Lowered)
+    }
+
     /// Pseudo-counts up to which it may leave topics closed that the document needs.
     pub(crate) fn closed(&self) -> f64 {
         match self.sampler {

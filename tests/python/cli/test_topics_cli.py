@@ -1,5 +1,8 @@
 """The commands about topics."""
 
+import io
+import sys
+
 import pandas as pd
 import pytest
 
@@ -33,6 +36,15 @@ def model(corpus, tmp_path_factory):
         path
     )
     return path
+
+
+def test_a_word_that_the_output_cannot_show_is_named(tmp_path, monkeypatch, capsys):
+    words, (model, corpus) = ["\u00e9", "b"], (tmp_path / "lda.safetensors", tmp_path / "two.npz")
+    known_lda(0.3, [[0.5, 0.5], [0.1, 0.9]], vocabulary=words).save(model)
+    pb.write_corpus(pb.Corpus([[3, 1], [0, 2]], words), corpus)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    assert run("topics", model, corpus) == 2
+    assert r"'\xe9' cannot be written in ascii: set PYTHONUTF8=1" in capsys.readouterr().err
 
 
 def test_topics_are_printed_and_written(corpus, model, tmp_path, capsys):

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 import polyabayes as pb
 from helpers.small_models import known_lda
 from polyabayes.exceptions import BudgetExceededError, Interrupted, InvalidTypeError, WorkerError
-from polyabayes.scale.executors import _Missing, sharing
+from polyabayes.scale.executors import sharing
 
 N_WORDS = 40
 DATA = pb.datasets.make_lda_corpus(24, N_WORDS, 3, document_length=25, random_state=0)
@@ -178,22 +179,20 @@ def test_what_is_shared_is_packed_once_and_unpacked_once_a_worker(spawned):
 def test_workers_without_the_file_get_the_bytes(spawned, monkeypatch):
     from polyabayes.scale import executors
 
-    seen = []
-    result = executors._result
+    submit, with_bytes = spawned.submit, []
 
-    def look(future, name):
-        found = result(future, name)
-        seen.append(isinstance(found, _Missing))
-        return found
+    def look(call, shared, *rest):
+        with_bytes.append(shared.content is not None)
+        return submit(call, shared, *rest)
 
     def elsewhere(self, *_):
         return executors._Packed, (Path("/no/such/folder/file"), self.digest, self.content)
 
-    monkeypatch.setattr(executors, "_result", look)
+    monkeypatch.setattr(spawned, "submit", look)
     monkeypatch.setattr(executors._Packed, "__reduce__", elsewhere)
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=spawned, **SETTINGS))
-    assert any(seen)
-    assert not all(seen)
+    assert any(with_bytes)
+    assert not all(with_bytes)
 
 
 def test_ctrl_c_cancels_what_has_not_begun():
@@ -221,28 +220,37 @@ def test_ctrl_c_cancels_what_has_not_begun():
 
 
 WITHOUT_CALLER = """
+import multiprocessing, sys
 from concurrent.futures import ProcessPoolExecutor
 import polyabayes as pb
+from polyabayes.scale.executors import sharing
 if __name__ == "__main__":
     model = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]]
     )
-    with ProcessPoolExecutor(1) as pool:
-        for n_samples in (1, 200_000):
-            pb.log_likelihood(model, [[20, 30]], "annealed", n_samples=n_samples, executor=pool)
-            print("begun", flush=True)
+    with ProcessPoolExecutor(3, multiprocessing.get_context(sys.argv[1])) as pool:
+        with sharing(pool, 0) as workers:
+            list(workers.run(max, [(n,) for n in range(3)], str))
+        print("begun", flush=True)
+        pb.log_likelihood(model, [[20, 30]], "annealed", n_samples=9_000_000, executor=pool)
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="ends a process by a signal")
-def test_workers_end_with_the_process_that_made_them():
-    command = [sys.executable, "-c", WITHOUT_CALLER]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as caller:
+@pytest.mark.skipif(os.name != "posix", reason="ends a process by signals")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("start", ["spawn", "forkserver", "fork"])
+def test_workers_end_with_the_process_that_made_them(start, how):
+    """Those that have a task, and those that never had one; signals are for the caller alone."""
+    command, pipe = [sys.executable, "-c", WITHOUT_CALLER, start], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as caller:
         assert caller.stdout.readline() == "begun\n"
-        caller.terminate()
-        # The worker holds the other end of the pipe for as long as it lives.
-        caller.communicate(timeout=30)
-    assert caller.returncode == -signal.SIGTERM
+        while caller.poll() is None:
+            caller.send_signal(how)
+            with suppress(subprocess.TimeoutExpired):
+                caller.wait(timeout=0.5)
+        # Workers hold the other ends of the pipes for as long as they live.
+        caller.communicate(timeout=60)
+    assert caller.returncode != 0
 
 
 def test_an_interruption_travels_with_its_result():

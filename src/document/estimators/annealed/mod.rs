@@ -67,7 +67,7 @@ impl UrnPath<'_> {
         rng: &mut impl Stream,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
-        let ladder = SteppedPath::new(self, n_temperatures);
+        let ladder = SteppedPath::new(self, n_temperatures, observer)?;
         in_lanes(n_runs, || Ok(vec![annealing::ln_sums(&ladder, &ladder.betas, rng, observer)?]))
     }
 
@@ -80,7 +80,7 @@ impl UrnPath<'_> {
         rng: &mut S,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
-        let ladder = SteppedPath::new(self, n_temperatures);
+        let ladder = SteppedPath::new(self, n_temperatures, observer)?;
         in_lanes(n_runs, || {
             let chains = TopicChains::from_draw(self.urn, topics, rng, observer)?;
             let betas = &ladder.betas;
@@ -98,9 +98,10 @@ struct SteppedPath<'p, 'a> {
 }
 
 impl<'p, 'a> SteppedPath<'p, 'a> {
-    fn new(path: &'p UrnPath<'a>, n_steps: usize) -> Self {
+    fn new(path: &'p UrnPath<'a>, n_steps: usize, observer: &impl Observer) -> Result<Self> {
         let (betas, n_full) = (path.betas(n_steps), path.n_full(n_steps));
-        SteppedPath { path, betas, n_full, words: path.independent_words() }
+        let words = path.independent_words(observer)?;
+        Ok(SteppedPath { path, betas, n_full, words })
     }
 
     /// Whether the sweep at an inverse temperature moves tokens among all topics: as many do as

@@ -5,7 +5,7 @@
 //! These documents are computed exactly to a larger budget, or along a second path that
 //! lowers the pseudo-counts.
 //!
-//! The limits are those with which `benches/truth/coverage.py rare` made its record.
+//! With these limits, documents of small priors were compared with the truth in `docs/coverage.md`.
 
 use crate::urn::LocalUrn;
 

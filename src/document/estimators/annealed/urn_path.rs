@@ -87,7 +87,7 @@ pub enum Start {
 /// Distributions from the start to the urn.
 pub(crate) struct UrnPath<'a> {
     pub(super) urn: &'a LocalUrn,
-    pub(super) start: Start,
+    pub(in crate::document) start: Start,
     /// m; pseudo-counts where the start is the prior.
     expected: Vec<f64>,
     /// ln q, where the start is the prior.
@@ -152,7 +152,7 @@ impl<'a> UrnPath<'a> {
         if start == Start::Lowered {
             return Ok(path);
         }
-        let lists = match path.independent_words() {
+        let lists = match path.independent_words(observer)? {
             None => Shortlists::new(urn, &path.expected, LEFT_OUT),
             Some(words) => {
                 words.add_expected(&mut held);
@@ -358,11 +358,15 @@ impl<'a> UrnPath<'a> {
     }
 
     /// The words of the start, where topics are bursty and the words are independent there.
-    pub(super) fn independent_words(&self) -> Option<IndependentWords> {
-        let bursts = self.urn.bursts().filter(|_| self.start != Start::Prior)?;
+    pub(super) fn independent_words(
+        &self,
+        observer: &impl Observer,
+    ) -> Result<Option<IndependentWords>> {
+        let bursts = self.urn.bursts().filter(|_| self.start != Start::Prior);
+        let Some(bursts) = bursts else { return Ok(None) };
         let (_, [rates, repeats]) = self.second_layer(bursts, 0.0);
         let start = Bursts { rates, repeats, ..bursts.clone() };
-        Some(IndependentWords::new(self.urn, &start, &self.expected))
+        IndependentWords::new(self.urn, &start, &self.expected, observer).map(Some)
     }
 
     /// Number of sweeps over all topics in so many steps.

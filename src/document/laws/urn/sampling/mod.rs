@@ -53,7 +53,7 @@ pub(crate) fn estimate(
     } else {
         (2..=n).map(|n| point(&ln_replicates[..n], size)).collect()
     };
-    let mut estimate = choice.with_drift(estimate(&ln_replicates, n * size));
+    let mut estimate = choice.with_beside(estimate(&ln_replicates, n * size), &ln_replicates);
     if may_need(urn, prepared.closed()) {
         // Replicates may agree on what they all miss.
         estimate.n_eff = f64::NAN;

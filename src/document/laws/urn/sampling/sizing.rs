@@ -7,9 +7,9 @@ use crate::control::Observer;
 use crate::document::estimators::prepared::Prepared;
 use crate::document::estimators::runs::Runs;
 use crate::document::estimators::sampler::{Pilot, Sampler};
-use crate::document::settings::{BUDGET, Method, Settings};
+use crate::document::settings::{BUDGET, Method, RARE_EXACT, Settings};
 use crate::error::Result;
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, log_normal_error};
 use crate::math::variance;
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
@@ -33,21 +33,38 @@ const SHARE_BESIDE: f64 = 0.2;
 /// Difference from the smaller run, in standard errors, that is no sign of anything.
 const PLAIN_DRIFT: f64 = 2.0;
 
-/// The size of a sampler, and an estimate from fewer samples beside, where there is one.
+/// The size of a sampler, and smaller runs beside, where there are any.
 pub(crate) struct Choice {
     pub(crate) size: usize,
-    pub(crate) beside: Option<Estimate>,
+    pub(crate) beside: Option<SmallerRuns>,
+}
+
+/// Runs of another size, which are no part of the estimate.
+pub(crate) struct SmallerRuns {
+    size: usize,
+    ln_sums: Vec<f64>,
 }
 
 impl Choice {
-    /// The estimate, its error at least as large as the drift from the smaller run beyond what the
-    /// errors of both explain: replicates that agree with each other may all have missed something.
-    pub(crate) fn with_drift(&self, estimate: Estimate) -> Estimate {
-        let Some(beside) = self.beside else { return estimate };
-        let plain = PLAIN_DRIFT * estimate.std_error.hypot(beside.std_error);
+    /// The estimate from these runs, its error by what the smaller runs tell as well.
+    ///
+    /// A standard error of 16 runs is too small by chance in some documents, most of all where
+    /// the runs missed the largest weights: the error is at least that by the variance of ln Ẑ in
+    /// both kinds of runs, which falls with their size. It is also at least as large as the drift
+    /// from the smaller runs beyond what the errors of both explain: replicates that agree with
+    /// each other may all have missed something.
+    pub(crate) fn with_beside(&self, estimate: Estimate, ln_sums: &[f64]) -> Estimate {
+        let Some(SmallerRuns { size, ln_sums: smaller }) = &self.beside else { return estimate };
+        let beside = Estimate::from_replicates(smaller, smaller.len() * size);
+        let share = *size as f64 / self.size as f64;
+        let degrees = [ln_sums.len() - 1, smaller.len() - 1].map(|n| n as f64);
+        let squares = degrees[0] * variance(ln_sums) + degrees[1] * share * variance(smaller);
+        let pooled = log_normal_error(squares / (degrees[0] + degrees[1]), ln_sums.len());
+        // Not a number where a run is zero.
+        let least = estimate.std_error.max(pooled);
+        let plain = PLAIN_DRIFT * least.hypot(beside.std_error);
         let drift = (estimate.ln_value - beside.ln_value).abs() - plain;
-        let std_error = estimate.std_error.hypot(drift.max(0.0));
-        Estimate { std_error, ..estimate }
+        Estimate { std_error: least.hypot(drift.max(0.0)), ..estimate }
     }
 }
 
@@ -107,14 +124,12 @@ impl<'a, O: Observer> Sizing<'a, O> {
         let size = self.size_from(prepared, pilot, &ln_sums);
         let smaller = (SHARE_BESIDE * size as f64) as usize;
         if smaller <= pilot.size {
-            let beside = Some(Estimate::from_replicates(&ln_sums, ln_sums.len() * pilot.size));
-            return Ok(Choice { size, beside });
+            return Ok(Choice { size, beside: Some(SmallerRuns { size: pilot.size, ln_sums }) });
         }
         let pilot = Pilot { size: smaller, ..pilot };
         let ln_sums = self.pilot_runs(prepared, pilot, rng)?;
-        let size = self.size_from(prepared, pilot, &ln_sums);
-        let beside = Some(Estimate::from_replicates(&ln_sums, ln_sums.len() * smaller));
-        Ok(Choice { size: size.max(smaller), beside })
+        let size = self.size_from(prepared, pilot, &ln_sums).max(smaller);
+        Ok(Choice { size, beside: Some(SmallerRuns { size: smaller, ln_sums }) })
     }
 
     /// ln Ẑ of the pilot's runs.
@@ -132,10 +147,16 @@ impl<'a, O: Observer> Sizing<'a, O> {
     }
 
     /// Size by the ln Ẑ of a pilot's runs, whose variance falls with it.
+    ///
+    /// Where pseudo-counts are lowered, a run in ten may be the only one that opens the topics that the
+    /// document needs most: unless the pilot's runs agree, those of `auto` take as long as an exact sum may.
     fn size_from(&self, prepared: &Prepared<'_>, pilot: Pilot, ln_sums: &[f64]) -> usize {
         let size = pilot.size as f64 * (variance(ln_sums).sqrt() / RUN_DEVIATION).powi(2);
         let most = self.largest(prepared).clamp(pilot.least, MOST);
-        (size as usize).clamp(pilot.least, most)
+        let size = (size as usize).clamp(pilot.least, most);
+        let is_hard =
+            self.settings.method == Method::Auto && prepared.lowers() && size > pilot.least;
+        if is_hard { self.within(prepared, RARE_EXACT).clamp(size, most) } else { size }
     }
 
     /// The choice for a target error: twice the size at which a pilot reaches it. The estimate's own
@@ -154,16 +175,16 @@ impl<'a, O: Observer> Sizing<'a, O> {
         loop {
             let size = choice.size;
             let runs = Runs { n: self.settings.n_replicates, sizes: &[self.made(prepared, size)] };
-            let pilot = prepared.ln_urn_sums(runs, rng, self.observer)?;
-            let pilot = Estimate::from_replicates(&pilot, pilot.len() * size);
-            let std_error = choice.with_drift(pilot).std_error;
+            let ln_sums = prepared.ln_urn_sums(runs, rng, self.observer)?;
+            let pilot = Estimate::from_replicates(&ln_sums, ln_sums.len() * size);
+            let std_error = choice.with_beside(pilot, &ln_sums).std_error;
             if std_error <= target || size >= largest {
                 choice.size = (2 * size).min(largest.max(size));
                 return Ok(choice);
             }
             let growth = (1.3 * (std_error / target).powi(2)).clamp(*GROWTH.start(), *GROWTH.end());
             choice.size = ((size as f64 * growth) as usize).min(largest);
-            choice.beside = choice.beside.map(|_| pilot);
+            choice.beside = choice.beside.map(|_| SmallerRuns { size, ln_sums });
         }
     }
 
@@ -173,14 +194,42 @@ impl<'a, O: Observer> Sizing<'a, O> {
         let budget = match self.settings.budget {
             Some(budget) if self.settings.is_auto_without_target() => budget.max(BUDGET),
             budget => budget.unwrap_or(BUDGET),
-        } / n_runs as f64;
+        };
+        let most = most(prepared.sampler, self.urn.extent(), n_runs);
+        self.within(prepared, budget).min(most).max(1)
+    }
+
+    /// Largest size of which all runs take so many multiply-adds at most.
+    fn within(&self, prepared: &Prepared<'_>, operations: f64) -> usize {
+        let operations = operations / self.settings.n_replicates as f64;
         let mut size = 0;
         for bit in (0..LARGEST_BITS).rev() {
             let larger = size | 1 << bit;
-            if prepared.cost(larger) <= budget {
+            if prepared.cost(larger) <= operations {
                 size = larger;
             }
         }
-        size.min(most(prepared.sampler, self.urn.extent(), n_runs)).max(1)
+        size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LN_SUMS: [f64; 4] = [-3.0, -3.1, -3.0, -3.1];
+
+    #[test]
+    fn errors_rest_on_the_smaller_runs_as_well() {
+        let alone = Estimate::from_replicates(&LN_SUMS, 400);
+        let beside = |smaller: [f64; 4]| {
+            let beside = Some(SmallerRuns { size: 20, ln_sums: smaller.to_vec() });
+            Choice { size: 100, beside }.with_beside(alone, &LN_SUMS)
+        };
+        let (pooled, together) = ((0.01 + 0.2) / 6.0_f64, beside([-3.0, -4.0, -3.0, -4.0]));
+        assert!((together.std_error - (pooled.exp_m1() / 4.0).sqrt()).abs() < 1e-12);
+        assert!(together.std_error > alone.std_error);
+        assert_eq!(beside([-3.05; 4]), alone);
+        assert_eq!(beside([-3.0, -3.1, -3.0, f64::NEG_INFINITY]), alone);
     }
 }
