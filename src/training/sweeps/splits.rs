@@ -188,11 +188,7 @@ fn draw((sums, ends): (&[Line], &[f64]), documents: &[u32], uniforms: &[f64], to
 /// Sums that are not above a number.
 #[inline(always)]
 fn n_passed(line: &Line, at: f64) -> u32 {
-    let mut are_passed = [0; LANES];
-    for lane in 0..LANES {
-        are_passed[lane] = u64::from(line.0[lane] <= at);
-    }
-    are_passed.iter().sum::<u64>() as u32
+    line.0.iter().map(|&sum| u32::from(sum <= at)).sum()
 }
 
 /// [`n_passed`] by a mask.
