@@ -168,8 +168,7 @@ def bootstrap() -> None:
         if cell[0] > TESTED or seed % 10:
             continue
         if (*cell, seed) not in tested:
-            frame, _, _ = planted(*cell, seed)
-            found = bootstrapped(frame.loc[:, frame.nunique() > 1], seed)
+            found = bootstrapped(telling(*cell, seed), seed)
             tested[*cell, seed] = found
             part = {"cell": cell, "seed": seed, "bootstrap": found}
             pieces.append(keep("latent-classes-bootstrap", part))
@@ -243,12 +242,8 @@ def counted(
 def coverage(sets: int = 30) -> None:
     """Share of 95 % intervals that hold the planted weights and probabilities; two classes."""
     columns = {"answers missing": ".0%", "rows": ",", "weights": ".3f", "answers": ".3f"}
-    table = Table(
-        "latent-classes-coverage",
-        f"{COMMAND} coverage --sets {sets}",
-        columns | {"mean weight of the first, planted 0.6": ".3f"},
-        RESTS_ON,
-    )
+    columns |= {"mean weight of the first, planted 0.6": ".3f"}
+    table = Table("latent-classes-coverage", f"{COMMAND} coverage --sets {sets}", columns, RESTS_ON)
     for missing in (0.0, 0.2, 0.5):
         held: list[list[bool]] = [[], []]
         firsts = []
@@ -256,15 +251,15 @@ def coverage(sets: int = 30) -> None:
             frame, tables, weights = planted(300, 8, 2, seed, missing)
             found = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1).fit(frame)
             rows = found.profiles().to_frame()
-            truth = np.concatenate([weights, *(part.ravel() for part in tables)])
-            other = np.concatenate([weights[::-1], *(part[::-1].ravel() for part in tables)])
+            parts = [weights, *tables]
+            truths = [np.concatenate([part[::step].ravel() for part in parts]) for step in (1, -1)]
             # Labels of the nearer of both orders.
-            distances = [np.abs(rows.probability - values).sum() for values in (truth, other)]
-            truth = truth if distances[0] < distances[1] else other
+            nearer = int(np.argmin([np.abs(rows.probability - truth).sum() for truth in truths]))
+            truth = truths[nearer]
             inside = ((rows.lower <= truth) & (truth <= rows.upper)).to_numpy()
             held[0] += inside[:1].tolist()
             held[1] += inside[2:].tolist()
-            firsts.append(found.class_weights_[0 if distances[0] < distances[1] else 1])
+            firsts.append(found.class_weights_[nearer])
         table.add(missing, 300, np.mean(held[0]), np.mean(held[1]), np.mean(firsts))
     save(table)
 

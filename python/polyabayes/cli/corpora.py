@@ -9,6 +9,7 @@ import polyabayes as pb
 from polyabayes._support.files import content_of, open_binary
 from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes.cli.parser import Given
+from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
@@ -53,10 +54,15 @@ def read_table(path: str, sep: str | None = None, columns: Any = None) -> DataFr
         frame: DataFrame = pandas.read_csv(
             stream,
             sep=r"\s+" if sep == " " else sep or ",",
-            names=columns,
+            header="infer" if columns is None else None,
             na_values=_MISSING,
             keep_default_na=False,
         )
+    if columns is not None:
+        if len(columns) != frame.shape[1]:
+            rule = f"names {len(columns)} columns, but {path} has {frame.shape[1]}; name each"
+            raise InvalidArgumentError(f"{argument('columns')} {rule}")
+        frame.columns = columns
     return frame
 
 

@@ -101,34 +101,35 @@ class Corpus(DocumentCounts):
         exposure: Any = None,
         metadata: Any = None,
     ) -> None:
-        found = _source_of(counts, "counts")
-        found = found._replace(counts=checked_counts(found.counts, "counts"))
-        self._fill(found, vocabulary, ids, exposure, metadata)
+        self._fill(_source_of(counts, "counts"), "counts", vocabulary, ids, exposure, metadata)
 
     def _fill(
         self,
         found: Source,
+        name: str,
         vocabulary: Any = None,
         ids: Any = None,
         exposure: Any = None,
         metadata: Any = None,
     ) -> None:
-        """Set checked counts, and labels that are checked here; arguments override `found`."""
+        """Set counts, called `name` in messages, and labels; arguments override `found`."""
         words = found.vocabulary if vocabulary is None else vocabulary
         names = found.ids if ids is None else ids
-        self.counts, self._has_open_width = found.counts, found.has_open_width
+        self.counts, self._has_open_width = checked_counts(found.counts, name), found.has_open_width
         self._words_are = found.words_are if vocabulary is None else "given"
         self.vocabulary = None if words is None else checked_words(words)
         self.ids = None if names is None else checked_labels(names, "ids")
         if self.vocabulary is not None:
             self.counts = self._widened_to(len(self.vocabulary)).counts
-        for name, labels, size, unit in (
+        for part, labels, size, unit in (
             ("vocabulary", self.vocabulary, self.n_words, "words (columns)"),
             ("ids", self.ids, self.n_documents, "documents (rows)"),
         ):
             if labels is not None and len(labels) != size:
-                told = f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
-                told += f"give one entry for each{_if_transposed(name, len(labels), self.shape)}"
+                told = f"{part} has {len(labels)} entries, but the counts have {size} {unit}; "
+                turned = f"transpose the counts, {argument('transpose', True)} of a file"
+                turned = f"; they fit the other axis: {turned}" * (len(labels) in self.shape)
+                told += f"give one entry for each{turned}"
                 raise InvalidArgumentError(told)
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
@@ -340,13 +341,7 @@ class Corpus(DocumentCounts):
     def _made(cls, found: Source, name: str = "counts") -> Self:
         """A corpus of these parts, which are checked."""
         corpus = cls.__new__(cls)
-        corpus._fill(found._replace(counts=checked_counts(found.counts, name)))
-        return corpus
-
-    def _replaced(self, **parts: Any) -> Corpus:
-        """Copy the corpus with some parts replaced, unchecked."""
-        corpus = type(self).__new__(type(self))
-        corpus.__dict__.update({**self.__dict__, **parts})
+        corpus._fill(found, name)
         return corpus
 
     def _core_documents(self) -> _core.Documents:
@@ -429,11 +424,3 @@ def _joined(blocks: list[Any], name: str) -> Source:
         exposure=joined("exposure", np.concatenate),
         metadata=joined("metadata", joined_metadata),
     )
-
-
-def _if_transposed(name: str, n_labels: int, shape: tuple[int, int]) -> str:
-    """Remedy if the labels fit the other axis."""
-    other = shape[0] if name == "vocabulary" else shape[1]
-    is_other = n_labels == other != shape[name == "vocabulary"]
-    remedy = argument("transpose", True)
-    return f"; they fit the other axis: transpose the counts, {remedy} of a file" * is_other

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidCountsError,
     InvalidTypeError,
+    argument,
 )
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
@@ -29,15 +30,22 @@ T = TypeVar("T", bound=Iterable[Any])
 
 MAX_COUNT = 2**32 - 1
 _LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
-_NUMERIC_KINDS = "biuf"
-# Names of cells and samples, and of genes, units of taxonomy and types of mutations.
-_OF_CELLS = re.compile(r"[ACGT]{14,16}-\d+|[ACGT]{16}|TCGA-\w\w-\w{4}.*")
+_NUMERIC_KINDS = "biufc"
+# Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
+_OF_DOCUMENTS = re.compile(
+    r"[ACGT]{14,16}-\d+|[ACGT]{16}|TCGA-\w\w-\w{4}.*|"
+    r"(?i:(text|doc|document)[ _.-]?\d+|.+\.(txt|pdf|docx?|html?|xml|json))"
+)
 _OF_GENES = re.compile(r"ENS[A-Z]*G\d{11}(\.\d+)?|(OTU|ASV)_?\d+|[ACGT]\[[ACGT]>[ACGT]\][ACGT]")
 _LABELS_LOOKED_AT = 10
 _NO_LABELS = {*NAMES["totals"], *NAMES["no word"]}
 _FRACTIONS = (
     "weights, such as tf-idf and normalised or log-transformed values, have no likelihood: bring "
     "the counts that they were made of"
+)
+_NOT_OBSERVED = (
+    "write 0 where nothing was counted; if a cell was not observed, see log_evidence, decompose "
+    "and predict_missing of an AllocationModel, which take observed='nan'"
 )
 _VECTORISE = (
     "count the words of raw text first, for example with polyabayes.read_corpus, or give lists of "
@@ -51,22 +59,21 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
     Indices are sorted, without duplicates and explicit zeros. `values` is never changed, but shares
     memory with the result if it is already canonical.
     """
-    stored: Any = checked_sparse(values, name) if sparse.issparse(values) else _dense(values, name)
-    if stored.dtype.kind == "c":
-        raise InvalidArgumentError(f"Complex data not supported: {name} has dtype {stored.dtype}")
+    is_sparse = sparse.issparse(values)
+    stored: Any = checked_sparse(values, name) if is_sparse else count_array(values, name)
     _refuse_bad_shape(stored.shape, name)
     if isinstance(stored, np.ndarray):
-        stored = sparse.csr_matrix(stored)
+        stored = sparse.csr_matrix(stored.astype(float) if stored.dtype == np.float16 else stored)
     if stored.format not in ("csr", "coo"):
         stored = stored.tocoo()
-    _refuse_bad_values(stored, name)
+    _check_values(stored, name)
     counts: CountMatrix = sparse.csr_matrix(stored, dtype=np.int64, copy=False)
     if not (counts.has_canonical_format and counts.data.all()):
         counts = counts.copy()
         counts.sum_duplicates()
         counts.eliminate_zeros()
     if counts.nnz < stored.nnz:
-        _refuse_bad_values(counts, name)
+        _check_values(counts, name)
     return counts
 
 
@@ -108,13 +115,19 @@ def warn_of_totals(labels: Any, sums: Callable[[], Any], what: str, remedy: str)
 
 
 def warn_if_turned(words: Any, ids: Any) -> None:
-    """Warn of words that are named as cells or samples are, or documents as words are."""
-    for what, labels, pattern in (("words", words, _OF_CELLS), ("documents", ids, _OF_GENES)):
-        first = [] if words is None or ids is None else labels[:_LABELS_LOOKED_AT]
-        if len(first) > 1 and all(map(pattern.fullmatch, first)):
-            told = f"{what} have names as {first[0]!r}: if rows are words and columns documents, "
+    """Warn of words that are named or numbered as documents are, or documents as words are."""
+    if words is None or ids is None:
+        return
+    words, ids = ([*labels[:_LABELS_LOOKED_AT]] for labels in (words, ids))
+    are_counted = words == [str(k) for k in range(1, len(words) + 1)]
+    are_counted = are_counted and not any(map(str.isdigit, ids))
+    for what, labels, pattern in (("words", words, _OF_DOCUMENTS), ("documents", ids, _OF_GENES)):
+        is_turned = all(map(pattern.fullmatch, labels)) or (labels is words and are_counted)
+        if len(labels) > 1 and is_turned:
+            told = f"{what} have names as {labels[0]!r}: if rows are words and columns documents, "
             code = "polyabayes.Corpus(corpus.counts.T, corpus.ids, corpus.vocabulary)"
-            warn(f"{told}use {code}", DataWarning)
+            told += f"use {code}, or {argument('transpose', True)} of a table in a file"
+            warn(told, DataWarning)
 
 
 # Words of each living model with a vocabulary, and their columns. They are kept outside the models,
@@ -204,37 +217,31 @@ def values_of_frame(frame: Any, name: str) -> Any:
         raise _not_numbers(name, error) from error
 
 
-def _dense(values: Any, name: str) -> NDArray[Any]:
+def count_array(values: Any, name: str) -> NDArray[Any]:
+    """An array of numbers in the byte order of the machine, from any array-like."""
     if np.ma.is_masked(values):
-        told = f"{name} has masked entries, but documents need counts of all words: "
-        raise InvalidCountsError(f"{told}fill them, or see AllocationModel.predict_missing")
+        told = "fill them, or see log_evidence and predict_missing of an AllocationModel"
+        raise InvalidCountsError(f"{name} has masked entries: {told}")
     try:
         array = np.asarray(values)
-    except ValueError as error:
-        told = f"{name} is not an array with one count per document and word: give every document "
-        told += "the same number of words, or use Corpus.from_documents for lists of tokens"
-        raise InvalidTypeError(told) from error
-    if array.dtype.kind == "O" and array.ndim:
-        try:
-            return array.astype(np.float64)
-        except OverflowError as error:
-            told = "larger than any float; correct the value or leave the document out"
-            raise InvalidCountsError(f"{name} contains a count above 2**32 - 1, {told}") from error
-        except (TypeError, ValueError) as error:
-            raise _not_numbers(name, error) from error
+        are_objects = array.dtype.kind == "O" and array.ndim
+        # Integers of Python stay exact.
+        exact = np.array(array.tolist()) if are_objects else array
+        array = array.astype(np.float64) if are_objects and exact.dtype.kind in "OU" else exact
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _not_numbers(name, error) from error
     if isinstance(values, (str, bytes, os.PathLike)):
-        call = f"polyabayes.read_corpus({values!r:.60})"
-        raise InvalidTypeError(f"{name} must hold counts: {call} reads a file, [text] is one text")
-    if array.dtype.kind not in _NUMERIC_KINDS + "c":
+        path = f"{os.fspath(values)!r:.60}"
+        told = f"{name} must hold counts, got {path}; polyabayes.read_corpus({path}) reads a file "
+        raise InvalidTypeError(f"{told}of a corpus, polyabayes.read_tensor one of a tensor")
+    if array.dtype.kind not in _NUMERIC_KINDS:
         told = f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "
         raise InvalidTypeError(f"{told}{_VECTORISE}")
-    if array.dtype.newbyteorder("=") == np.float16:
-        return array.astype(np.float64)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
-    told = f"{name} must hold counts, but an entry is not a number: {error}"
+    told = f"{name} must hold counts, in rows of one length, but an entry is not a number: {error}"
     return InvalidTypeError(f"{told}; {_VECTORISE}")
 
 
@@ -251,37 +258,36 @@ def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
             raise InvalidArgumentError(told)
 
 
-def _refuse_bad_values(stored: Any, name: str) -> None:
-    values = stored.data
-    if values.dtype.kind == "b" or not values.size:
+def _check_values(stored: Any, name: str) -> None:
+    def place(position: int) -> str:
+        if stored.format == "csr":
+            row = int(np.searchsorted(stored.indptr, position, side="right")) - 1
+            return f"document (row) {row}, word (column) {stored.indices[position]}"
+        return f"document (row) {stored.row[position]}, word (column) {stored.col[position]}"
+
+    check_values(stored.data, name, MAX_COUNT, place)
+
+
+def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[int], str]) -> None:
+    """Refuse numbers that are no counts from 0 to `most`; `place` describes that of one."""
+    are_whole = values.dtype.kind in "biu"
+    if not values.size or (are_whole and values.min() >= 0 and values.max() <= most):
         return
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        if np.isnan(values).any():
-            remedy = "write 0 where a word does not occur; predict_missing is for missing cells"
-            _refuse(stored, np.isnan(values), f"Input {name} contains NaN", name, remedy)
-        _refuse(stored, np.isinf(values), f"Input {name} contains infinity", name)
-    if values.min() < 0:
-        _refuse(stored, values < 0, f"Negative values in data passed to {name}", name)
-    if values.dtype.kind == "f" and (np.floor(values) != values).any():
-        told = f"{name} contains fractional counts"
-        _refuse(stored, np.floor(values) != values, told, name, _FRACTIONS)
-    if values.max() > MAX_COUNT:
-        _refuse(stored, values > MAX_COUNT, f"{name} contains a count above 2**32 - 1", name)
-
-
-def _refuse(
-    stored: Any,
-    is_bad: NDArray[np.bool_],
-    message: str,
-    name: str,
-    remedy: str = "correct the value or leave the document out",
-) -> NoReturn:
-    position = int(np.argmax(is_bad))
-    if stored.format == "csr":
-        document = int(np.searchsorted(stored.indptr, position, side="right")) - 1
-        word = int(stored.indices[position])
-    else:
-        document, word = int(stored.row[position]), int(stored.col[position])
-    told = f"{message}: {stored.data[position]} at document (row) {document}, "
-    told += f"word (column) {word}. {name} must hold how often each word occurs: "
-    raise InvalidCountsError(f"{told}whole numbers from 0 to {MAX_COUNT}; {remedy}")
+    if values.dtype.kind == "c":
+        raise InvalidArgumentError(f"Complex data not supported: {name} has dtype {values.dtype}")
+    largest, correct = f"2**{most.bit_length()} - 1", "correct the value or leave it out"
+    # The largest count itself is no float.
+    above = np.float64(most + 1) if values.dtype.kind == "f" else most + 1
+    for told, is_wrong, remedy in (
+        (f"Input {name} contains NaN", np.isnan, _NOT_OBSERVED),
+        (f"Input {name} contains infinity", np.isinf, correct),
+        (f"Negative values in data passed to {name}", lambda x: x < 0, correct),
+        (f"{name} contains fractional counts", lambda x: np.floor(x) != x, _FRACTIONS),
+        (f"{name} contains a count above {largest}", lambda x: x >= above, correct),
+    ):
+        if (wrong := is_wrong(values)).any():
+            position = int(np.argmax(wrong))
+            told += (
+                f": {values[position]} at {place(position)}; counts are whole numbers from 0 to "
+            )
+            raise InvalidCountsError(f"{told}{largest}: {remedy}")

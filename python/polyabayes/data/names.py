@@ -4,7 +4,47 @@ The lists are in ``names.txt``: a kind, a tab and its names, in the order in whi
 Headers are in lower case.
 """
 
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for line in _LINES)}
+# Headers of names, which count no word, and kinds of headers, without blanks and signs.
+OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?|(?i:geneid|otuid|entrezid)")
+_HEADERS = {
+    kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?s?")
+    for kind in ("times", "units", "items", "words in rows")
+}
+
+
+def headed(names: Sequence[str], headers: Collection[str]) -> str | None:
+    """The column with one of these headers, the first in their order; None if there is none."""
+    found = {name.lower(): name for name in reversed(names)}
+    return next((found[header] for header in headers if header in found), None)
+
+
+def named_as_counts(names: Sequence[str]) -> str | None:
+    """The first column whose header can only be that of counts."""
+    return headed(names, NAMES["count"][:-1])
+
+
+def named_rows(names: Sequence[str]) -> str | None:
+    """The first column, if its header is that of names of documents, words or rows, or of texts."""
+    return headed(names[:1], (*NAMES["document"], *NAMES["word"], *NAMES["row"], *NAMES["text"]))
+
+
+def is_headed(name: str, kind: str) -> bool:
+    """Whether the header is one of a kind: times, units, items or words in rows."""
+    return bool(_HEADERS[kind].fullmatch(plain(name)))
+
+
+def counts_nothing(name: str) -> bool:
+    """Whether the header is that of names or properties, unless it is a word."""
+    is_property = name.lower() in NAMES["row"] or plain(name) in NAMES["no counts"]
+    return is_property or bool(OF_NAMES.fullmatch(name))
+
+
+def plain(header: str) -> str:
+    """A header in lower case, without blanks and signs."""
+    return "".join(filter(str.isalnum, header.lower()))

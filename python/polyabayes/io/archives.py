@@ -20,7 +20,6 @@ _KINDS = "biufUS"
 _ENDING = ".npy"
 _LONGEST_HEADER = 10_000
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-_BLOCK_BYTES = 1 << 22
 _LAST_LETTER = 0x10FFFF
 
 
@@ -69,18 +68,14 @@ def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
     if dtype.kind not in _KINDS or dtype.hasobject:
         raise FileFormatError(f"{name} holds {dtype}, not numbers or text")
     n_bytes = math.prod(shape) * dtype.itemsize
-    if not (0 <= n_bytes <= n_bytes_there and min(shape, default=0) >= 0):
-        raise FileFormatError(f"{name} announces the shape {shape}, more than it holds")
+    if min(shape, default=0) < 0 or n_bytes != n_bytes_there - stream.tell():
+        raise FileFormatError(f"{name} announces the shape {shape}, but is not as long")
     if n_bytes > memory_of_machine():
         raise FileFormatError(f"{name} is larger than the memory")
-    content = bytearray()
-    while len(content) <= n_bytes and (piece := stream.read(_BLOCK_BYTES)):
-        content += piece
-    if len(content) != n_bytes:
-        raise FileFormatError(f"{name} is not as long as its shape {shape}")
+    content = stream.read(n_bytes)
     if dtype.kind == "U" and content:
         letters = np.frombuffer(content, dtype=np.dtype("u4").newbyteorder(dtype.byteorder))
         if (letters > _LAST_LETTER).any() or ((letters >= 0xD800) & (letters <= 0xDFFF)).any():
             raise FileFormatError(f"{name} holds codes that are no letters")
-    array = np.frombuffer(content, dtype=dtype, count=math.prod(shape))
+    array = np.frombuffer(content, dtype=dtype).copy()
     return array.reshape(shape, order="F" if is_column_major else "C")

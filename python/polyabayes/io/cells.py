@@ -74,7 +74,9 @@ def _of_folder(
     matrix = matrices[0] if matrices else path / _MATRIX
     start = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
     parts = (_MATRIX, _BARCODES, *_FEATURES)
-    found = {name: _packed_or_not(matrix.parent, start + name) for name in parts}
+    places = {name: matrix.parent / f"{start}{name}" for name in parts}
+    either = {name: (path, Path(f"{path}.gz")) for name, path in places.items()}
+    found = {name: next(filter(Path.is_file, paths), None) for name, paths in either.items()}
     features, barcodes = found[_FEATURES[0]] or found[_FEATURES[1]], found[_BARCODES]
     if features is None or barcodes is None or not matrices:
         missing = next(start + name for name, own in found.items() if own is None)
@@ -121,23 +123,15 @@ def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
         return Corpus.from_anndata(cells, layer)
 
 
-def _packed_or_not(folder: Path, name: str) -> Path | None:
-    found = (folder / name, folder / f"{name}.gz")
-    return next((path for path in found if path.is_file()), None)
-
-
 def _distinct(names: list[str]) -> list[str]:
     """Make names unique by numbers, as AnnData does."""
-    taken, seen, renamed = set(names), set[str](), []
+    taken, renamed = set(names), dict[str, None]()
     for name in names:
-        own = name
-        if name in seen:
-            own = next(x for number in count(1) if (x := f"{name}-{number}") not in taken)
-        seen.add(name)
-        taken.add(own)
-        renamed.append(own)
+        numbered = (f"{name}-{number}" for number in count(1))
+        free = (x for x in numbered if x not in taken and x not in renamed)
+        renamed[next(free) if name in renamed else name] = None
     if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
         told = f"{len(changed):,} features share their name with another and got a number, as in "
         told += f"{changed[0]!r}; {argument('word', 'id')} uses their identifiers"
         warn(told, DataWarning)
-    return renamed
+    return [*renamed]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, content_of, read_lines, within_memory
+from polyabayes._support.files import checked_path, read_lines, within_memory
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
@@ -50,7 +50,7 @@ def read_corpus(
         ``.ldac``, ``.dat``, ``.lda-c``           LDA-C: ``M id:count ...``, ids counted from 0
         ``.mtx``, ``.mm``                         Matrix Market
         ``.npz``                                  :func:`write_corpus`, ``scipy.sparse.save_npz``
-        ``.svmlight``, ``.libsvm``                svmlight; its labels are ignored
+        ``.svmlight``, ``.libsvm``, ``.svm``      svmlight; its labels are ignored
         ``docword*.txt``                          UCI bag of words
         ``.tns``                                  FROSTT with two axes: documents and words
         ``.csv``, ``.tsv``, ``.all``,             a column of texts; or a row per document and a
@@ -170,7 +170,13 @@ def read_corpus(
     if exposure is None or is_column:
         return corpus
     is_known = is_name and (exposure == "total" or reader is read_h5ad)
-    return corpus.with_exposure(exposure if is_known else _resolve_exposure(exposure))
+    if not is_known and isinstance(exposure, (str, os.PathLike)):
+        path = checked_path(exposure, "exposure")
+        exposure = list(map(number_of, " ".join(read_lines(path)).split()))
+        if None in exposure:
+            told = f"number {exposure.index(None) + 1} is not a size of a document"
+            raise FileFormatError(f"{path}: {told}; give one number per line")
+    return corpus.with_exposure(exposure)
 
 
 def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
@@ -205,21 +211,3 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
         told = "write a .npz file, or omit it by corpus.with_exposure(None)"
         raise InvalidArgumentError(f"{path} cannot hold the exposure of the documents: {told}")
     writer(documents, path)
-
-
-def _resolve_exposure(exposure: Any) -> Any:
-    """Read the numbers of a text file, plain or gzipped, one per line.
-
-    Anything but a path is returned unchanged.
-    """
-    if not isinstance(exposure, (str, os.PathLike)):
-        return exposure
-    path = checked_path(exposure, "exposure")
-    with content_of(path):
-        texts = " ".join(read_lines(path)).split()
-    sizes = list(map(number_of, texts))
-    if None in sizes:
-        number = sizes.index(None)
-        told = f"{texts[number]!r:.50} is not a size of a document; give one number per line"
-        raise FileFormatError(f"{path}, number {number + 1}: {told}")
-    return sizes

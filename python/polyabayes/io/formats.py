@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
@@ -35,52 +35,39 @@ from polyabayes.io.text import read_text
 
 T = TypeVar("T")
 
-READERS: dict[str, Callable[..., Corpus]] = {
-    "ldac": read_ldac,
-    "mtx": read_matrix_market,
-    "npz": read_npz,
-    "svmlight": read_svmlight,
-    "docword": read_docword,
-    "csv": read_csv,
-    "tns": read_tns_corpus,
-    "parquet": read_parquet,
-    "jsonl": read_json_lines,
-    "h5ad": read_h5ad,
-    "10x": read_10x,
-    "text": read_text,
-    "mallet": read_mallet,
+
+class Format(NamedTuple):
+    """Endings of names of a format, and its readers and writers of corpora and of tensors."""
+
+    endings: str
+    read: Callable[..., Corpus]
+    write: Callable[[Corpus, Path], None] | None = None
+    read_tensor: Callable[..., CountTensor] | None = None
+    write_tensor: Callable[[CountTensor, Path], None] | None = None
+
+
+_FORMATS = {
+    "ldac": Format(".ldac .dat .lda-c", read_ldac, write_ldac),
+    "mtx": Format(".mtx .mm", read_matrix_market, write_matrix_market),
+    "npz": Format(".npz", read_npz, write_npz, read_tensor_npz, write_tensor_npz),
+    "svmlight": Format(".svmlight .libsvm .svm", read_svmlight),
+    "docword": Format("", read_docword),
+    "csv": Format(
+        ".csv .tsv .tab .all .gct .maf", read_csv, None, read_factor_csv, write_factor_csv
+    ),
+    "tns": Format(".tns", read_tns_corpus, None, read_tns, write_tns),
+    "parquet": Format(".parquet", read_parquet, None, read_factor_parquet),
+    "jsonl": Format(".jsonl .ndjson", read_json_lines),
+    "h5ad": Format(".h5ad", read_h5ad),
+    "10x": Format(".h5", read_10x),
+    "text": Format(".txt", read_text),
+    "mallet": Format(".mallet", read_mallet),
 }
-WRITERS: dict[str, Callable[[Corpus, Path], None]] = {
-    "ldac": write_ldac,
-    "mtx": write_matrix_market,
-    "npz": write_npz,
-}
-TENSOR_READERS: dict[str, Callable[..., CountTensor]] = {
-    "tns": read_tns,
-    "npz": read_tensor_npz,
-    "csv": read_factor_csv,
-    "parquet": read_factor_parquet,
-}
-TENSOR_WRITERS: dict[str, Callable[[CountTensor, Path], None]] = {
-    "tns": write_tns,
-    "npz": write_tensor_npz,
-    "csv": write_factor_csv,
-}
-_ENDINGS = {
-    "ldac": ".ldac .dat .lda-c",
-    "mtx": ".mtx .mm",
-    "npz": ".npz",
-    "tns": ".tns",
-    "svmlight": ".svmlight .libsvm",
-    "csv": ".csv .tsv .tab .all .gct .maf",
-    "parquet": ".parquet",
-    "jsonl": ".jsonl .ndjson",
-    "h5ad": ".h5ad",
-    "10x": ".h5",
-    "text": ".txt",
-    "mallet": ".mallet",
-}
-_FORMAT_OF_SUFFIX = {suffix: name for name, x in _ENDINGS.items() for suffix in x.split()}
+READERS = {name: own.read for name, own in _FORMATS.items()}
+WRITERS = {name: own.write for name, own in _FORMATS.items() if own.write}
+TENSOR_READERS = {name: own.read_tensor for name, own in _FORMATS.items() if own.read_tensor}
+TENSOR_WRITERS = {name: own.write_tensor for name, own in _FORMATS.items() if own.write_tensor}
+_FORMAT_OF_SUFFIX = {end: name for name, own in _FORMATS.items() for end in own.endings.split()}
 # Options that only tables have: a .txt file with one of them is no text.
 OPTIONS_OF_TABLES = {
     *("text", "ids", "document", "word", "count", "metadata", "layout"),
@@ -111,7 +98,7 @@ def reader_of(
             if options.keys() & OPTIONS_OF_TABLES and name in OPEN:
                 name = "csv"
             elif is_corpus:
-                refuse_other_kinds(path, name)
+                refuse_other_kinds(path, name, options.get("encoding"))
     if name is None or checks.text("format", name) not in readers:
         told = f"unknown format {name!r}: name it by {argument('format')}; known are "
         told += ", ".join(readers)

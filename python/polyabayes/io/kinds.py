@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
-from polyabayes._support.files import BOMS_UTF16, line_blocks
+from polyabayes._support.files import BOMS_UTF16, check_encoding, line_blocks
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.remedies import columns_of, named_rows
+from polyabayes.data.conversion.remedies import columns_of
+from polyabayes.data.names import named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import (
@@ -17,6 +17,7 @@ from polyabayes.io.tabular.delimited import (
     Dialect,
     next_refusal,
     separator_of,
+    text_code,
 )
 
 _BYTES_LOOKED_AT = 1 << 16
@@ -24,7 +25,8 @@ _BYTES_LOOKED_AT = 1 << 16
 # first bytes: what each is, and the option or the call that reads it.
 _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 _KINDS = [line.split("\t") for line in _LINES]
-_FORMATS = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
+_NAMES = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
+_FORMATS = {name: argument("format", name) for name in _NAMES}
 _LDAC = "LDA-C"
 # Formats of which a file may be of another kind: those of any text, of tables and of unknown names,
 # and those whose reader knows its own lines.
@@ -36,7 +38,8 @@ def refuse_other_doors(path: Path, taker: str) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     for by, endings, what, remedy in _KINDS:
-        if by == "ending" and ending in endings.split():
+        is_folder = by == "folder" and any(path.glob(endings)) and not any(path.glob("**/*.txt*"))
+        if is_folder or (by == "ending" and ending in endings.split()):
             if ending == ".json":
                 lines = _head(path)[1]
                 # A single line is no row of JSON lines.
@@ -44,20 +47,21 @@ def refuse_other_doors(path: Path, taker: str) -> None:
             raise InvalidArgumentError(f"{path} is {what}: {_filled(remedy, path, taker)}")
 
 
-def refuse_other_kinds(path: Path, name: str | None) -> None:
+def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> None:
     """Refuse a file whose first lines are of another kind than the format `name`.
 
     None is the name of a format that the name of the file does not show.
     """
-    block, lines = _head(path)
-    is_text = b"\0" not in block or block.startswith(BOMS_UTF16)
-    what, remedy = _kind_of(lines[:LINES_LOOKED_AT]) if is_text else _kind_of_bytes(block)
+    block, lines, encoding = _head(path, encoding)
+    is_text = encoding != "utf-8" or b"\0" not in block
+    head = "" if is_text else block[:20].decode("latin-1")
+    what, remedy = _kind_of(lines[:LINES_LOOKED_AT] if is_text else [], head)
     remedy = _filled(remedy, path)
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
-    if is_row or (name in _STRICT and remedy in [argument("format", own) for own in _FORMATS]):
+    if is_row or (name in _STRICT and remedy in _FORMATS.values()):
         return
-    if lines and not remedy and name in ("text", None):
-        what, remedy = _as_table(path, lines)
+    if lines and not remedy and name in ("text", "ldac", None):
+        what, remedy = _as_table(path, lines, encoding)
     as_text = argument("format", "text")
     if remedy:
         told = f"; as text, {as_text}" if is_text and what not in (_LDAC, "svmlight") else ""
@@ -67,30 +71,24 @@ def refuse_other_kinds(path: Path, name: str | None) -> None:
         raise FileFormatError(f"the name of {path} does not show its format: {told}")
 
 
-def _head(path: Path) -> tuple[bytes, list[str]]:
-    """The first bytes of a file, and their lines."""
+def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], str]:
+    """The first bytes of a file, their lines and their encoding."""
     block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
-    return block, [line for line in block.decode("utf-8", "replace").split("\n") if line.strip()]
+    encoding = encoding or ("utf-16" if block.startswith(BOMS_UTF16) else "utf-8")
+    check_encoding(encoding)
+    lines = [line for line in block.decode(encoding, "replace").split("\n") if line.strip()]
+    return block, lines, encoding
 
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table") -> str:
-    formats = {name: argument("format", name) for name in _FORMATS}
-    return remedy.format(path=repr(str(path)), taker=taker, **formats)
+    return remedy.format(path=repr(str(path)), content=text_code(path), taker=taker, **_FORMATS)
 
 
-def _kind_of_bytes(block: bytes) -> tuple[str, str]:
-    """What a file that is no text is, and what reads it."""
-    heads = ((head, told) for by, head, *told in _KINDS if by == "head")
-    decoded = block[:20].decode("latin-1")
-    known = ((ast.literal_eval(f"'{head}'"), told) for head, told in heads)
-    return next((what, reader) for head, (what, reader) in known if decoded.startswith(head))
-
-
-def _kind_of(lines: list[str]) -> tuple[str, str]:
-    """What lines are, and what reads them; empty if nothing that is known."""
-    text = "\n".join(lines)
-    for by, pattern, what, remedy in _KINDS if lines else ():
-        parts = {"lines": lines, "start": [text]}.get(by, [])
+def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:
+    """What lines, or the first bytes, are, and what reads them; empty if nothing that is known."""
+    known = {"head": [head]} if head else {"lines": lines, "start": ["\n".join(lines)]}
+    for by, pattern, what, remedy in _KINDS if lines or head else ():
+        parts = known.get(by, [])
         match = re.fullmatch if by == "lines" else re.match
         matches = [found for part in parts if (found := match(pattern, part))]
         n_pairs = [found[0].count(":") for found in matches]
@@ -100,24 +98,25 @@ def _kind_of(lines: list[str]) -> tuple[str, str]:
     return "", ""
 
 
-def _as_table(path: Path, lines: list[str]) -> tuple[str, str]:
+def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     """The same of a table: its lines have equally many numbers or tabs, or a header names roles."""
     sep = separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
     columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
     try:
-        table = DelimitedTable(path, Dialect(sep, columns=columns), LINES_LOOKED_AT)
+        table = DelimitedTable(path, Dialect(sep, encoding, columns=columns), LINES_LOOKED_AT)
     except FileFormatError as error:  # Quotes of prose, or another encoding.
+        if sep == " " and all(is_number(x) for line in lines for x in line.split()):
+            code = f"map(str.split, {text_code(path)}.splitlines())"
+            return "lists of numbers", f"polyabayes.Corpus.from_documents({code})"
         return ("a table", str(error.args[0])) if sep == "\t" else ("", "")
     names, n_names = table.names, len(table.names)
     fields = [x for name in names[1:] for x in table.values(name)]
     are_numbers = all(x is not None and number_of(x) is not None for x in fields)
     if not (fields and (sep == "\t" or are_numbers or named_rows(names))):
         return "", ""
-    options = [argument("format", "csv")]
-    if sep == " ":
-        options.append(argument("sep", " "))
-    if columns:
-        options.append(argument("columns", columns))
+    options = {"format": "csv", "sep": " " if sep == " " else None, "columns": columns}
+    options["encoding"] = None if encoding == "utf-8" else encoding
+    told = ", ".join(argument(name, x) for name, x in options.items() if x is not None)
     then = "" if columns else next_refusal(table)
-    return f"a table of {n_names} columns", f"read it by {', '.join(options)}{then}"
+    return f"a table of {n_names} columns", f"read it by {told}{then}"

@@ -36,16 +36,13 @@ def read_mallet(
         left_out = [string.ascii_letters, *(options.get("stop_words") or ())]
         options = {"token_pattern": _token_pattern([*texts, *left_out]), **options}
     names = [match[_NAME] for match in parts]
-    return corpus_of_texts(path, names, texts, vocabulary, options.pop("on_empty", None), options)
+    return corpus_of_texts(path, names, texts, vocabulary, options)
 
 
 def _token_pattern(texts: Iterable[str]) -> str:
     r"""MALLET's \p{L}[\p{L}\p{P}]+\p{L}, its classes spelt by the characters that occur."""
-    letters, marks = "", ""
-    for character in sorted({c for text in texts for c in text + text.lower()}):
-        kind = unicodedata.category(character)[0]
-        letters += re.escape(character) if kind == "L" else ""
-        marks += re.escape(character) if kind == "P" else ""
+    kinds = {c: unicodedata.category(c)[0] for text in texts for c in text + text.lower()}
+    letters, marks = ("".join(re.escape(c) for c in sorted(kinds) if kinds[c] == x) for x in "LP")
     # A class of characters must not be empty, and no token lacks a letter.
     letters = letters or "a"
     return f"[{letters}][{letters}{marks}]+[{letters}]"

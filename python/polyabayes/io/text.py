@@ -18,12 +18,7 @@ _HIDDEN = "."
 
 
 def read_text(
-    path: Path,
-    vocabulary: Words | None = None,
-    *,
-    encoding: str = "utf-8",
-    on_empty: str | None = None,
-    **options: Any,
+    path: Path, vocabulary: Words | None = None, *, encoding: str = "utf-8", **options: Any
 ) -> Corpus:
     """Count the words of a text file with a document per line, or of a folder of text files.
 
@@ -38,21 +33,15 @@ def read_text(
     if not texts:
         kind = "no .txt file, so it holds no documents" if is_folder else "no documents"
         raise FileFormatError(f"{path} holds {kind}")
-    return corpus_of_texts(path, ids, texts, vocabulary, on_empty, options)
+    return corpus_of_texts(path, ids, texts, vocabulary, options)
 
 
 def corpus_of_texts(
-    path: Path,
-    ids: list[str] | None,
-    texts: list[str],
-    vocabulary: Words | None,
-    on_empty: str | None,
-    options: dict[str, Any],
+    path: Path, ids: Any, texts: list[str], vocabulary: Words | None, options: dict[str, Any]
 ) -> Corpus:
-    """Count the words of texts in a file or folder."""
-    checked_on_empty(on_empty)
+    """Count the words of texts in a file or folder; an option is `on_empty`."""
+    on_empty = checked_on_empty(options.pop("on_empty", None))
     check_text_options(options)
-
     with content_of(path):
         places = ids or [f"line {number}" for number in range(1, len(texts) + 1)]
         place = places.__getitem__

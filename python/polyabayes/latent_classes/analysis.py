@@ -426,7 +426,7 @@ class LatentClassAnalysis(FittedClasses):
         n_bootstrap = checks.whole_number("n_bootstrap", n_bootstrap, 0)
         answers, sizes, ends = self._checked(X, weights, missing)
         if n_bootstrap:
-            refuse_fractions(answers, "data sets of as many rows are drawn from the model")
+            refuse_fractions(answers)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         counted, prior = self._counted(answers), ClassPrior.of(self.prior)
         sets = self._comparison(counted, prior, sizes, run)

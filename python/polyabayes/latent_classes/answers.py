@@ -14,8 +14,8 @@ from polyabayes._support import checks
 from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.columns import named_as_counts
 from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.names import named_as_counts
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import (
@@ -266,10 +266,18 @@ def column_of(X: Any, name: str, y: Any, n_rows: int) -> Any:
     return values
 
 
-def levels_of(X: Any, name: str, given: Any, n_rows: int) -> tuple[Integers, list[str]]:
+def levels_of(
+    X: Any, name: str, given: Any, n_rows: int, most: float = _MOST_LEVELS
+) -> tuple[Integers, list[str]]:
     """Numbers of the levels of such an argument, -1 if missing, and the levels."""
     values = column_of(X, name, given, n_rows).reset_index(drop=True)
-    return factor(data_frame({name: values}), name)
+    codes, labels = factor(data_frame({name: values}), name)
+    if len(labels) > most and not hasattr(values, "cat"):
+        raise InvalidArgumentError(
+            f"{argument(name)} has {len(labels):,} levels, more than {most}; cut it into a few, as "
+            "by pandas.cut, or make it categorical if these are levels"
+        )
+    return codes, labels
 
 
 def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, NDArray[np.float64]]:
@@ -392,11 +400,11 @@ def _refuse_measurement(values: Any, column: Any) -> None:
         )
 
 
-def refuse_fractions(answers: Answers, reason: str) -> None:
-    """Refuse weights that are no whole numbers."""
+def refuse_fractions(answers: Answers) -> None:
+    """Refuse weights that are no whole numbers, where data sets are drawn."""
     if answers.has_fractions:
         row = int(np.argmax(answers.weights != np.rint(answers.weights)))
         raise InvalidCountsError(
-            f"{argument('weights')} has the fraction {answers.weights[row]:g} at row {row}: "
-            f"{reason}"
+            f"{argument('weights')} has the fraction {answers.weights[row]:g} at row {row}: data "
+            "sets of as many rows are drawn from the model; numpy.ones(len(X)) counts each row once"
         )

@@ -144,11 +144,8 @@ class ItemSets:
         ln_masses = special.log_softmax(special.betaln(sizes + 1, n_items - sizes + 1))
         found = []
         for (tells, compared), mass in zip(self._sets.items(), ln_masses, strict=True):
-            left_out = sum(
-                ln_alike(table)[0]
-                for table, is_own in zip(self._totals(), tells, strict=True)
-                if not is_own
-            )
+            of_items = zip(self._totals(), tells, strict=True)
+            left_out = sum(ln_alike(table)[0] for table, is_own in of_items if not is_own)
             shift = float(mass + left_out - ln_orders(compared.networks.tensor))
             found.append((compared, shift))
         return found

@@ -93,7 +93,8 @@ class FittedClasses(ClassOutcomes):
         X, weights
             As for :meth:`fit`: the rows.
         groups : Series, array of shape (n_rows,) or str
-            The group of each row, or a column of `X`; rows without a group are left out.
+            The group of each row, or a column of `X`; rows without a group are left out. More than
+            50 groups must be categories.
         n_samples : int, default=200
             Draws of each of four chains.
 
@@ -151,7 +152,8 @@ class FittedClasses(ClassOutcomes):
         self._check_fitted()
         if self._counts is None:
             raise NotFittedError(
-                f"these classes were fitted by {argument('method', 'em')}, which has no draws"
+                f"these classes were fitted by {argument('method', 'em')}, which has no draws; fit "
+                "them by 'bayes'"
             )
         return self._counts
 
@@ -184,7 +186,7 @@ class FittedClasses(ClassOutcomes):
         True
         """
         answers = self._weighted(X, weights, covariates)
-        refuse_fractions(answers, "data sets of as many rows are drawn from the model")
+        refuse_fractions(answers)
         answers = answers.one_each()
         n_samples = checks.whole_number("n_samples", n_samples, 1)
         checks.fits("n_samples", n_samples, 8)
@@ -236,12 +238,8 @@ class FittedClasses(ClassOutcomes):
             n_samples = len(rows)
         draws = generator.integers(len(self._tables.weights), size=n_samples)
         levels, classes = self._tables.draw(generator, draws, rows)
-        columns = {
-            item: np.array(labels, dtype=object)[levels[:, number]]
-            for number, (item, labels) in enumerate(
-                zip(self.feature_names_in_, self._labels, strict=True)
-            )
-        }
+        parts = zip(self.feature_names_in_, self._labels, levels.T, strict=True)
+        columns = {item: np.array(own, dtype=object)[column] for item, own, column in parts}
         return data_frame(columns), classes
 
     def _quantiles(self, shares: Sequence[float]) -> list[ClassTables]:

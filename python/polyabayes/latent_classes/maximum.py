@@ -113,7 +113,7 @@ class SampledUnits(NamedTuple):
         codes = np.stack([np.zeros(n_rows, dtype=np.int64), np.arange(n_rows)])
         for nth, (name, given) in enumerate((("strata", strata), ("clusters", clusters))):
             if given is not None:
-                codes[nth] = levels_of(X, name, given, n_rows)[0]
+                codes[nth] = levels_of(X, name, given, n_rows, np.inf)[0]
                 if (codes[nth] < 0).any():
                     row = int(np.argmax(codes[nth] < 0))
                     raise InvalidArgumentError(f"{argument(name)} has no value at row {row}")

@@ -12,16 +12,18 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import dirichlet, random_generator
 from polyabayes._support.results import Result
-from polyabayes.data.tensors.factors import factor
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.latent_classes.answers import Answers, column_of
+from polyabayes.latent_classes.answers import Answers, column_of, levels_of
 from polyabayes.latent_classes.predictions import ClassPredictions
 from polyabayes.latent_classes.tables import Floats, drawn_index
 
-METHODS = ("draws", "bch", "three-step")
+_HOW = {
+    "draws": "from posterior draws of the memberships, given answers and outcome",
+    "bch": "by the method of Bolck, Croon and Hagenaars (2004)",
+    "three-step": "by three-step maximum likelihood (Vermunt 2010)",
+}
 
 # Values are those with which ``python benches/latent_classes.py outcomes`` made its record.
 
@@ -74,12 +76,14 @@ class ClassOutcome(Result):
         columns["probability" if self.levels else "mean"] = self.values.ravel()
         return columns | {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
 
+    def _methods_text(self) -> str:
+        """A sentence about the outcome for a methods section."""
+        kind = f"Probabilities of {len(self.levels)} levels" if self.levels else "Means"
+        where = f"of the outcome by class, of {self.n_rows:,} rows in {len(self.values)} classes"
+        return f"{kind} {where}, are {_HOW[self.method]}."
+
     def __repr__(self) -> str:
-        kind = f"of {len(self.levels)} levels" if self.levels else "a mean"
-        return (
-            f"<ClassOutcome by {self.method!r}: {kind}, {len(self.values)} classes, "
-            f"{self.n_rows:,} rows>"
-        )
+        return f"<ClassOutcome: {self._methods_text()}>"
 
 
 @shared_docs
@@ -112,7 +116,8 @@ class ClassOutcomes(ClassPredictions):
             As for :meth:`fit`: the rows.
         y : Series, array of shape (n_rows,) or str
             The outcome of each row, or a column of `X`; missing values are left out. Text,
-            categories and booleans are levels, numbers have a mean.
+            categories and booleans are levels, numbers have a mean; more than 50 levels must be
+            categories.
         method : {"draws", "bch", "three-step"}, optional
             By default ``"draws"``; ``"three-step"`` for classes fitted by ``"em"``, which has no
             draws. ``"three-step"`` takes numbers as normal within a class; ``"bch"`` assumes
@@ -150,7 +155,7 @@ class ClassOutcomes(ClassPredictions):
         half = checks.share("level", level) / 2
         self._check_fitted()
         default = "three-step" if self._counts is None else "draws"
-        chosen = checks.choice("method", default if method is None else method, METHODS)
+        chosen = checks.choice("method", default if method is None else method, tuple(_HOW))
         if chosen == "draws" and self._counts is None:
             raise InvalidArgumentError(
                 f"{argument('method', 'draws')} needs posterior draws, which classes fitted by "
@@ -280,7 +285,7 @@ def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]
             row = int(np.argmax(np.isinf(found)))
             raise InvalidArgumentError(f"{argument('y')} has an infinite value at row {row}")
         return found, ()
-    codes, labels = factor(data_frame({"y": values}), "y")
+    codes, labels = levels_of(X, "y", y, n_rows)
     return np.where(codes < 0, np.nan, codes), tuple(labels)
 
 
@@ -323,7 +328,9 @@ def _three_step(rows: _Rows, shares: Floats) -> tuple[Floats, Floats]:
             break
         last = value
     # Parameters: logits of sizes and levels, with one too many each, or means and ln deviations.
-    logs = np.log(law.values) if rows.n_levels else np.hstack([law.values, _column(law)])
+    logs = np.log(law.values if law.deviations is None else law.deviations[:, None])
+    if law.deviations is not None:
+        logs = np.hstack([law.values, logs])
     inside = np.isfinite(logs) & (not rows.n_levels or logs < -1e-6)
     free = np.concatenate([np.log(sizes), np.where(inside, logs, 0.0).ravel()])
     n_classes, shown = len(sizes), rows.shown()
@@ -354,11 +361,6 @@ def _three_step(rows: _Rows, shares: Floats) -> tuple[Floats, Floats]:
         variances = np.einsum("ij,jk,ik->i", gradient, own, gradient)
         found[k] = np.where(inside[k, : len(variances)], np.sqrt(np.maximum(variances, 0)), np.nan)
     return law.values, found
-
-
-def _column(law: _Law) -> Floats:
-    assert law.deviations is not None
-    return np.log(law.deviations)[:, None]
 
 
 def _sandwich(scores: Callable[[Floats], Floats], free: Floats, weights: Floats) -> Floats:

@@ -137,11 +137,8 @@ class ClassCounts(NamedTuple):
     @property
     def n_parameters(self) -> int:
         """Free parameters of the tables."""
-        n_shared: int = sum(
-            table.shape[1] - 1
-            for table, tells in zip(self.items, self.tells, strict=True)
-            if not tells
-        )
+        of_items = zip(self.items, self.tells, strict=True)
+        n_shared = sum(int(table.shape[1]) - 1 for table, tells in of_items if not tells)
         n_classes = int(self.classes.shape[1])
         return self.expected().n_parameters - (n_classes - 1) * n_shared
 

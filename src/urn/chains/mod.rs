@@ -358,11 +358,11 @@ impl<U: UniformLanes> TopicChains<U> {
         })
     }
 
-    /// One sweep that redraws the topics of all tokens of a word at once, word after word, where topics are
-    /// bursty: single tokens hardly ever leave the others of their word. Words of one or two tokens are
-    /// drawn by their conditional; others by Metropolis moves that propose nearly that. With lists,
-    /// tokens move from topics on the list of their word to topics on it, and the others stay where they
-    /// are: the same distribution, in less time. Without a second layer, tokens move one by one.
+    /// One sweep, word after word, that also redraws the topics of all tokens of a word at once, where topics
+    /// are bursty: single tokens hardly ever leave the others of their word. Two tokens of a word are drawn
+    /// by their conditional; more are drawn together where one topic holds them all, then one by one. With
+    /// lists, tokens move from topics on the list of their word to topics on it, and the others stay where
+    /// they are: the same distribution, in less time. Without a second layer, tokens move one by one.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.

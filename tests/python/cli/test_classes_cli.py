@@ -90,3 +90,7 @@ def test_a_table_of_mplus_has_no_header_but_frequencies(tmp_path, capsys):
     output = capsys.readouterr().out
     assert f"weights  {weights}" in output
     assert "u2 = 9" not in output
+    # A name for each column: pandas takes columns without one for names of the rows.
+    given[1] = "u2,u3,n"
+    assert run("classes", rows, *given) == 2
+    assert "names 3 columns" in capsys.readouterr().err

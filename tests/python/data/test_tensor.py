@@ -293,20 +293,20 @@ def test_a_million_cells():
 @pytest.mark.parametrize(
     ("array", "says"),
     [
-        ([[1, -1]], r"the negative count -1 at cell \(0, 1\)"),
-        ([[0, 0], [0.5, 1]], r"the fractional count 0.5 at cell \(1, 0\)"),
-        ([[1, math.nan]], r"holds nan at cell \(0, 1\)"),
-        ([[math.inf, 1]], r"holds inf at cell \(0, 0\)"),
-        ([[2**63, 1]], r"above 2\*\*63 - 1, at cell \(0, 0\)"),
-        (np.array([[1, 2**63]], dtype=np.uint64), r"count 9223372036854775808, above .*\(0, 1\)"),
-        ([[2**64, 1]], "18446744073709551616 at entry 0, 0"),
+        ([[1, -1]], r"Negative values .*: -1 at cell \(0, 1\)"),
+        ([[0, 0], [0.5, 1]], r"fractional counts: 0.5 at cell \(1, 0\)"),
+        ([[1, math.nan]], r"contains NaN: nan at cell \(0, 1\)"),
+        ([[math.inf, 1]], r"contains infinity: inf at cell \(0, 0\)"),
+        ([[2**63, 1]], r"above 2\*\*63 - 1: .* at cell \(0, 0\)"),
+        (np.array([[1, 2**63]], dtype=np.uint64), r"9223372036854775808 at cell \(0, 1\)"),
+        ([[2**64, 1]], r"1\.8.* at cell \(0, 0\)"),
         ([[MOST, 1]], r"has the sum 9223372036854775808.* at cell \(0, 0\)"),
         ([[2**62], [2**62]], "has the sum 9223372036854775808"),
-        ([[2.0**53, 1]], r"float64 is exact below 2\*\*53 .*at cell \(0, 0\)"),
+        ([[2.0**53, 1]], r"at cell \(0, 0\), but float64 is exact below 2\*\*53"),
         (np.array([[1, 2**24]], dtype=np.float32), r"float32 is exact below 2\*\*24"),
-        ([[None, 1]], "None at entry 0, 0"),
+        ([[None, 1]], r"contains NaN: nan at cell \(0, 0\)"),
         (np.ma.masked_equal([[1, 2]], 2), "masked entries"),
-        (sparse.csr_matrix([[0, 0], [0, -3]]), r"the negative count -3 at cell \(1, 1\)"),
+        (sparse.csr_matrix([[0, 0], [0, -3]]), r"Negative values .*: -3 at cell \(1, 1\)"),
     ],
 )
 def test_bad_counts_are_located(array, says):
@@ -316,9 +316,9 @@ def test_bad_counts_are_located(array, says):
 @pytest.mark.parametrize(
     ("array", "says"),
     [
-        ([["a", "b"]], "must hold whole numbers, got dtype <U1"),
-        ([[1], [1, 2]], "cannot be made an array"),
-        ([[1j, 1]], "got dtype complex128"),
+        ([["a", "b"]], "must hold counts, got list of dtype <U1"),
+        ([[1], [1, 2]], "in rows of one length"),
+        ([[1j, 1]], "Complex data"),
         ([1, 2], r"1 dimensions, but axes names 2 \(hair, eye\)"),
         (3, "single number"),
         (np.empty((0, 3)), "axis 'hair' has no levels"),
@@ -344,7 +344,7 @@ def test_sparse_arrays_of_any_number_of_axes():
         ([[0], [0]], r"must have shape \(n_cells, 2\).* got shape \(2, 1\)"),
         ([0, 1], r"got shape \(2,\)"),
         ([[0.0, 1.0], [0.0, 0.0]], "must be integers, got dtype float64"),
-        ([["a", "b"]], "must hold whole numbers, got dtype <U1"),
+        ([["a", "b"]], "must hold counts, got list of dtype <U1"),
         ([[0, 0]], r"counts must have shape \(1,\)"),
     ],
 )
@@ -354,9 +354,7 @@ def test_bad_coordinates(coordinates, says):
 
 
 def test_bad_counts_of_cells_are_located():
-    with pytest.raises(
-        errors.InvalidCountsError, match=r"count -1 at cell 1, coordinates \(4, 0\)"
-    ):
+    with pytest.raises(errors.InvalidCountsError, match=r"-1 at cell 1, coordinates \(4, 0\)"):
         CountTensor.from_coo([[0, 0], [4, 0]], [1, -1], AXES)
 
 
@@ -411,8 +409,8 @@ FRAME = pd.DataFrame(
     ("axes", "counts", "says"),
     [
         (["age"], "holes", "column 'holes' has no value at row y"),
-        (["age"], "below", "column 'below' holds the negative count -1 at row y"),
-        (["age"], "text", "column 'text' must hold whole numbers"),
+        (["age"], "below", "Negative values .*column 'below': -1 at row y"),
+        (["age"], "text", "column 'text' must hold counts"),
         (["age"], "age", "cannot be both an axis and the counts"),
         (["rings"], None, "no columns called 'rings'; its columns are sex, age"),
         (["age"], "rings", "no columns called 'rings'"),

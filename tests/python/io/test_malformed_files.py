@@ -66,7 +66,6 @@ DOCWORDS = [
 TABLES = [
     ("", "cannot be read"),
     ("urn,ball\n", "holds no documents"),
-    ("urn,ball\n1,\n", "line 2: column 'ball': no count; write 0"),
     ("urn,ball\n1,2\n3\n", "line 3: 1 fields, less than the 2"),
     ("urn,ball\n1,2\n\n3,4,5\n", "line 4: 3 fields, more than the 2"),
     ("urn,ball\n1,-2\n", "line 2: column 'ball': the count '-2' is not"),
@@ -75,8 +74,6 @@ TABLES = [
     ("urn,ball\n1,2\nnan,2\n", "line 3: column 'urn': the count 'nan' is not"),
     ("urn,ball\n1,4294967296\n", "line 2: column 'ball': the count '4294967296'"),
     ("id,urn\na,many\nb,1\n", "line 2: column 'urn': the count 'many' is not"),
-    ("id,urn\na,1\n,2\n", "line 3: no id is given"),
-    ("urn,ball,urn\n1,2,3\n", "line 1: two columns are called 'urn'"),
     ('a,b\n"1"2,3\n', "line 2: a quote in a field"),
     ('a,b\n1,2\n"x\ny,2\n', "line 3: a quoted field does not end"),
     ('id,b\n"x\ny",2\n1,many\n', "line 4: column 'b': the count 'many'"),
@@ -85,13 +82,9 @@ TABLES = [
     (b"a,b\n1,2\n\xff,3\n", "line 3: the file is not valid utf-8; try encoding='latin-1'"),
     ("document,word,count\na,,1\n", "line 2: no word is given"),
     ('document,word,count\na,"urn",1\na,urn,many\n', "line 3: column 'count': .*many"),
-    ("document,word,count\na,urn,0.5\n", "line 2: column 'count': .*0.5"),
-    ("document,word,count\na,urn,1\nb,urn\n", "line 3: 2 fields, less than the 3"),
     ("urn,ball\n1,2\n", "the columns 'urn', 'ball'", {"word": "ball"}),
     ("urn,ball\n1,2,3,4\n1\n1,2,3,4,5\n", "line 2: 4 fields, more than the 2"),
-    ("id,urn,ball\nd1,3,0,5\n", "line 2: 4 fields, more than the 3"),
     (f"a,b\n1,{LONG}\n", "line 2: column 'b'"),
-    ("id,review\n1,good, nice urn\n", "line 2: 3 fields, more than the 2"),
 ]
 TENSORS = [
     *[
@@ -102,7 +95,7 @@ TENSORS = [
         (tns(f"1 3 2 {wrong}"), f"line 3: '1 3 2 {wrong}' is not")
         for wrong in ("-11", "1.5", "nan", "inf", "1e999999999", "eleven")
     ],
-    (tns(f"1 3 2 {2**63}"), f"the count {2**63}"),
+    (tns(f"1 3 2 {2**63}"), rf"above .* - 1: {2**63} at cell 1"),
     (tns(f"1 3 2 {2**63 - 1}"), "has the sum 9223372036854775844, above 2\\*\\*63 - 1"),
     (tns("\xff"), "line 3"),
     (f"1 1 {LONG}\n", "line 1"),
@@ -112,15 +105,15 @@ TENSORS = [
     ("5\n6\n", "line 1"),
 ]
 FACTORS = [
-    ("i,count\na,1\nb,-1\n", "column 'count' holds the negative count -1 at line 3"),
-    ("i,count\na,1\nb,0.5\n\n", "fractional count 0.5 at line 3"),
+    ("i,count\na,1\nb,-1\n", "Negative values .*column 'count': -1 at line 3"),
+    ("i,count\na,1\nb,0.5\n\n", "fractional counts: 0.5 at line 3"),
     ("i,count\na,1\nb,two\n", "column 'count' holds 'two' at line 3, not a number"),
     ("i,count\na,1\nb,nan\n", "column 'count' holds 'nan' at line 3"),
-    ("i,count\na,1\nb,inf\n", "column 'count' holds inf at line 3"),
+    ("i,count\na,1\nb,inf\n", "column 'count' contains infinity: inf at line 3"),
     ("i,count\na,1\nb,\n", "column 'count' holds no value at line 3"),
     ("i,count\na,1\nb\n", "line 3: 1 fields, less than the 2 of the header"),
     ("i,count\na,1.0\nb,9007199254740993\n", "float64 is exact below"),
-    (f"i,count\na,1\nb,{2**63}\n", r"9223372036854775808, above 2\*\*63 - 1, at line 3"),
+    (f"i,count\na,1\nb,{2**63}\n", r"above 2\*\*63 - 1: 9223372036854775808 at line 3"),
     (f"i,count\na,1\nb,{2**63 - 1}\n", "has the sum 9223372036854775808.*at line 3"),
     ("i,count\na,1\nb,2,3\n", "line 3: 3 fields, more than the 2 of the header"),
     ("i\na\n", "no columns called 'n'", {"counts": "n"}),

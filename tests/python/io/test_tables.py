@@ -111,8 +111,6 @@ def test_texts_are_found(tmp_path, door, text, words, n_tokens):
 
 def test_columns_may_be_named(write):
     path = write("x.csv", "no,title,review\n7,a title,good cat\n8,a tale,bad dog\n")
-    with pytest.raises(FileFormatError, match=r"With a text in each row, use text='review'$"):
-        pb.read_corpus(path)
     corpus = pb.read_corpus(path, text="review", ids="no")
     assert (corpus.ids.tolist(), corpus.n_tokens) == (["7", "8"], 4)
     assert corpus.metadata["title"].tolist() == ["a title", "a tale"]

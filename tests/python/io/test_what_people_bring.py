@@ -8,6 +8,7 @@ import ast
 import csv
 import gzip
 import io
+import itertools
 import json
 import pathlib
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 from scipy import sparse
 from scipy.io import mmwrite
 
@@ -493,7 +495,7 @@ def saved(save, array):
 
 
 DOORS = Path(__file__).with_name("doors.txt").read_text("utf-8").splitlines()
-MODULES = (pb, pd, np, gzip, json, ast, csv, pathlib)
+MODULES = (pb, pd, np, scipy, gzip, json, ast, csv, pathlib, re, itertools)
 NAMES_OF_CALLS = {module.__name__: module for module in MODULES}
 
 
@@ -522,8 +524,12 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         found = eval(call, names)
         found = pb.Corpus(found) if isinstance(found, pd.Series) else found
         found = pb.read_corpus(source, vocabulary=found) if own else found
-        values = found.counts.toarray() if hasattr(found, "counts") else found.components_
+        if isinstance(found, pb.CountTensor):
+            values, vocabulary = found.to_dense(), found.axes
+        elif isinstance(found, pb.Corpus):
+            values, vocabulary = found.counts.toarray(), found.vocabulary
+        else:
+            values, vocabulary = found.components_, found.vocabulary_
         np.testing.assert_allclose(values, expected)
-        vocabulary = getattr(found, "vocabulary", getattr(found, "vocabulary_", None))
         own = [] if vocabulary is None else [word.replace(" ", "\xa0") for word in vocabulary]
         assert own == words.split(" ") if words else not own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from itertools import chain, count, islice, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
-from polyabayes.data.conversion.columns import refuse_other_kinds
 from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
 from polyabayes.data.conversion.numbers import label_order
 from polyabayes.data.conversion.roles import NamedColumns, Roles, roles_of
@@ -55,6 +54,7 @@ def _of_lists(documents: Any) -> Source | None:
     if getattr(checks.index_of(documents), "nlevels", 1) == 2 and documents.ndim == 1:
         told = "make them a table by series.unstack(fill_value=0)"
         raise InvalidTypeError(f"counts of pairs are a Series here: {told}")
+    _refuse_mappings(documents)
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
     if any(document is None or isinstance(document, (str, bytes)) for document in documents):
@@ -62,12 +62,36 @@ def _of_lists(documents: Any) -> Source | None:
     if all(isinstance(x, np.ndarray) and x.ndim == 2 and len(x) == 2 for x in documents):
         # stm's documents: words, counted from 1, over their counts.
         return sources.bags(zip(words - 1, counts, strict=True) for words, counts in documents)
-    if not all(isinstance(document, (list, tuple)) for document in documents):
+    if not all(isinstance(document, (list, tuple, Set)) for document in documents):
         return None
     entry = next((entry for document in documents for entry in document), None)
     if isinstance(entry, str):
         return counted_texts(documents, None, {}, are_tokens=True)
     return sources.bags(documents) if entry is None or isinstance(entry, tuple) else None
+
+
+def _refuse_mappings(documents: Any) -> None:
+    """Refuse mappings, lists of mappings or of lists of sentences, and tables of several parts.
+
+    The message has code that is taken.
+    """
+    is_mapping = isinstance(documents, Mapping) and not sparse.issparse(documents)
+    is_list = isinstance(documents, (list, tuple))
+    first = next(iter(documents.values() if is_mapping else documents if is_list else ()), None)
+    inner = next(iter(first), None) if isinstance(first, (list, tuple)) else None
+    code = "pandas.Series(documents)" if is_mapping else ""
+    if sources.is_mudata(documents):
+        code = f"documents[{next(iter(documents.mod), '')!r}]"
+    elif sources.is_of(documents, "anndata", "Raw"):
+        code = "documents.to_adata()"
+    elif isinstance(first, Mapping):
+        code = "[*documents]" if is_list else "[*documents.values()], [*documents]"
+        code = f"pandas.DataFrame({code}).fillna(0)"
+    elif isinstance(inner, (list, tuple)) and isinstance(next(iter(inner), None), str):
+        code = "[[*itertools.chain(*document)] for document in documents]"
+    if code:
+        told = f"use polyabayes.Corpus({code})"
+        raise InvalidTypeError(f"documents are not taken from a {type(documents).__name__}: {told}")
 
 
 def texts_of(table: Any) -> tuple[list[str], list[str] | None] | None:
@@ -102,29 +126,17 @@ def source_of_table(
         told = f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
         raise InvalidArgumentError(f"{told}name it by {table.options('text')}")
     if roles.layout == "texts":
-        return _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
+        table.refuse_other_kinds(roles.columns[0])
+        texts = without_missing(table, roles.columns[0], on_empty)
+        are_tokens = table.kind(roles.columns[0]) == "tokens"
+        sizes, metadata = _beside(table, roles, named.exposure)
+        found = counted_texts(texts, vocabulary, options or {}, are_tokens=are_tokens)
+        found = found._replace(ids=_ids(table, roles), exposure=sizes, metadata=metadata)
+        return without_empty(found, on_empty, table.place)
     if roles.layout == "long":
         return _from_counts(table, roles, named.exposure)
     counts, words = table.counts(roles.columns), roles.columns if table.has_headers else None
     return Source(counts, words, _ids(table, roles), *_beside(table, roles, named.exposure))
-
-
-def _from_texts(
-    table: Table,
-    roles: Roles,
-    exposure: str | None,
-    vocabulary: Any,
-    options: Mapping[str, Any],
-    on_empty: str | None,
-) -> Source:
-    column = roles.columns[0]
-    refuse_other_kinds(table, column)
-    texts = without_missing(table, column, on_empty)
-    are_tokens = table.kind(column) == "tokens"
-    sizes, metadata = _beside(table, roles, exposure)
-    found = counted_texts(texts, vocabulary, options, are_tokens=are_tokens)
-    found = found._replace(ids=_ids(table, roles), exposure=sizes, metadata=metadata)
-    return without_empty(found, on_empty, table.place)
 
 
 def counted_texts(
@@ -156,7 +168,7 @@ def source_of_lists(
     place: Place = "document {}".format,
 ) -> Source:
     """Count texts or lists of tokens; the first document decides which."""
-    stream = iter(sources.checked_lists(documents))
+    stream = iter(sources.iterated(documents, "documents", "texts or lists of tokens"))
     start = list(islice(stream, 1))
     are_tokens = not (start and isinstance(start[0], (str, bytes)))
     found = counted_texts(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
@@ -190,49 +202,40 @@ def _ids(table: Table, roles: Roles) -> list[str] | None:
     return list(map(str, table.complete(roles.ids)))
 
 
-def _beside(table: Table, roles: Roles, exposure: str | None) -> tuple[Any, pd.DataFrame | None]:
+def _beside(
+    table: Table, roles: Roles, exposure: str | None, rows: Any = None
+) -> tuple[Any, pd.DataFrame | None]:
+    """Sizes and metadata of documents; `rows` are the documents of rows, which must agree."""
     sizes = None if exposure is None else checked_exposure(table.numbers(exposure), table.n_rows)
-    return sizes, table.data_frame(roles.metadata) if roles.metadata else None
+    if rows is None:
+        return sizes, table.data_frame(roles.metadata) if roles.metadata else None
+    first = np.unique(rows, return_index=True)[1]
+    firsts = first[rows]
+    if sizes is not None and (sizes != sizes[firsts]).any():
+        row = int(np.argmax(sizes != sizes[firsts]))
+        told = f"{table.place(row)}: "
+        told += f"the rows of document {table.values(roles.columns[0])[row]!r} have different "
+        raise InvalidArgumentError(f"{told}exposures; give all rows of a document the same")
+    held = {name: table.values(name) for name in roles.metadata}
+    pairs = list(enumerate(firsts.tolist()))
+    kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]
+    if left := [name for name in held if name not in kept]:
+        told = f"left out: {', '.join(map(repr, left))} of {table.title}, "
+        warn(f"{told}which differ between rows of the same document", DataWarning)
+    metadata = table.data_frame(kept).iloc[first] if kept else None
+    return None if sizes is None else sizes[first], metadata
 
 
 def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     """Sums of the rows of each document and word; the words are sorted."""
-    found = list(map(table.complete, roles.columns))
+    found = [list(map(str, table.complete(name))) for name in roles.columns]
     # Documents are in the order of appearance.
-    labels = list(dict.fromkeys(map(str, found[0]))), label_order(set(map(str, found[1])))
-    row_of, column_of = ({label: place for place, label in enumerate(own)} for own in labels)
-    rows = np.array([row_of[str(value)] for value in found[0]])
-    columns = np.array([column_of[str(value)] for value in found[1]])
+    labels = list(dict.fromkeys(found[0])), label_order(set(found[1]))
+    places = [{label: place for place, label in enumerate(own)} for own in labels]
+    rows, columns = (np.array([places[k][label] for label in found[k]]) for k in (0, 1))
     counts = np.ones(table.n_rows, dtype=np.int64)
     if len(roles.columns) > 2:
         counts = table.counts(roles.columns[2:]).toarray().ravel()
     matrix = sparse.coo_matrix((counts, (rows, columns)), shape=tuple(map(len, labels)))
-    first = np.unique(rows, return_index=True)[1]
-    sizes, metadata = _of_documents(table, roles, exposure, rows, first)
-    return Source(matrix, labels[1], labels[0], sizes, metadata, words_are="gathered")
-
-
-def _of_documents(
-    table: Table, roles: Roles, exposure: str | None, rows: Any, first: Any
-) -> tuple[Any, pd.DataFrame | None]:
-    """Sizes and metadata of documents; all rows of a document must agree."""
-    sizes = None
-    if exposure is not None:
-        by_row = checked_exposure(table.numbers(exposure), table.n_rows)
-        sizes = by_row[first]
-        if (by_row != sizes[rows]).any():
-            row = int(np.argmax(by_row != sizes[rows]))
-            told = f"{table.place(row)}: "
-            told += f"the rows of document {table.values(roles.columns[0])[row]!r} have different "
-            raise InvalidArgumentError(f"{told}exposures; give all rows of a document the same")
-    kept: list[str] = []
-    left: list[str] = []
-    firsts = first[rows].tolist()
-    for name in roles.metadata:
-        values = table.values(name)
-        is_same = all(value == values[other] for value, other in zip(values, firsts, strict=True))
-        (kept if is_same else left).append(name)
-    if left:
-        told = f"left out: {', '.join(map(repr, left))} of {table.title}, "
-        warn(f"{told}which differ between rows of the same document", DataWarning)
-    return sizes, table.data_frame(kept).iloc[first] if kept else None
+    beside = _beside(table, roles, exposure, rows)
+    return Source(matrix, labels[1], labels[0], *beside, words_are="gathered")

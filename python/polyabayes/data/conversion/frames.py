@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import some
-from polyabayes.data.conversion.columns import kind_of_strings
-from polyabayes.data.conversion.table import Kind, Table
+from polyabayes.data.conversion.table import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
 from polyabayes.exceptions import InvalidCountsError, InvalidTypeError
 
@@ -96,7 +95,7 @@ class FrameTable(Table):
         self.names = checked_words([str(name) for name in self.frame.columns]).tolist()
         self.frame.columns = self.names
         self.n_rows = len(frame)
-        self.row_names = row_names(self.frame)
+        self.row_names, self.row_label = row_names(self.frame), str(self.frame.index.name or "")
         self._kinds: dict[str, Kind] = {}
 
     def kind(self, name: str) -> Kind:
@@ -142,9 +141,13 @@ def _kind_of(column: pd.Series[Any]) -> Kind:
     held = column.dropna().tolist()
     if held and all(isinstance(value, str) for value in held):
         return kind_of_strings(held)
-    if held and all(isinstance(value, (list, tuple, np.ndarray)) for value in held):
+    if held and all(isinstance(value, (list, tuple, Set, np.ndarray)) for value in held):
         are_tokens = all(isinstance(token, str) for row in held for token in row)
-        return "tokens" if are_tokens else "other"
+        return "tokens" if are_tokens else "cells"
+    if held and all(isinstance(value, Mapping) for value in held):
+        counts = (count for row in held for count in row.values() if count is not None)
+        are_counts = all(isinstance(count, Real) for count in counts)
+        return "cells" if are_counts else "other"
     if hasattr(column, "cat"):
         return "name" if held else "other"
     is_number = held and all(isinstance(value, (Real, np.bool_)) for value in held)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import isnan
+from typing import Any
 
 from polyabayes.data.names import NAMES
 
@@ -46,24 +47,23 @@ def is_dash(text: str) -> bool:
 
 def label_order(labels: Iterable[str]) -> list[str]:
     """Sort labels: by value if all are numbers, else as text."""
-    texts = sorted(labels)
-    numbers = [number_of(text) for text in texts]
-    if any(number is None or isnan(number) for number in numbers):
-        return texts
-    return [texts[place] for place in sorted(range(len(texts)), key=lambda k: numbers[k] or 0)]
+    numbers = {text: number_of(text) for text in sorted(labels)}
+    if any(number is None or isnan(number) for number in numbers.values()):
+        return [*numbers]
+    return sorted(numbers, key=lambda text: numbers[text] or 0)
 
 
-def options_of_numbers(texts: Iterable[str], sep: str) -> dict[str, str]:
+def options_of_numbers(texts: Collection[str], sep: str) -> dict[str, Any]:
     """Options of pandas by which all of the texts are numbers; empty if it needs none.
 
     In files with semicolons, and where small numbers are written without one, a point before three
     digits divides thousands.
     """
-    held = {text.strip() for text in texts}
-    numbers = held.difference(NAMES["dash"])
+    dashes = sorted(filter(is_dash, texts))
+    numbers = {text.strip() for text in texts if text not in dashes}
     n_pointed = sum("." in text for text in numbers)
     may_divide = {".": (sep == ";" and n_pointed) or 0 < n_pointed < len(numbers), ",": sep != ";"}
-    options: dict[str, str] = {}
+    options: dict[str, Any] = {}
     for pattern, given in _WRITTEN.items():
         thousands = given.get("thousands", "")
         if may_divide.get(thousands, True) and all(map(pattern.fullmatch, numbers)):
@@ -71,12 +71,12 @@ def options_of_numbers(texts: Iterable[str], sep: str) -> dict[str, str]:
             if not thousands.isascii():
                 options["engine"] = "python"  # Other engines of pandas ignore such separators.
             break
-    if held - numbers:
-        options["na_values"] = min(held - numbers)
+    if dashes:
+        options["na_values"] = dashes if len(dashes) > 1 else dashes[0]
     return options
 
 
-def read_number(text: str, options: dict[str, str]) -> float | None:
+def read_number(text: str, options: dict[str, Any]) -> float | None:
     """The number of a text that is written so; NaN for a dash."""
     plain = text.strip().replace(options.get("thousands", "\0"), "")
     plain = plain.replace(options.get("decimal", "."), ".")

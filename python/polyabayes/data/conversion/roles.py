@@ -15,18 +15,9 @@ from typing import Any, Literal, NamedTuple
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.columns import (
-    OF_NAMES,
-    are_labels,
-    counts_nothing,
-    headed,
-    holds_whole_numbers,
-    is_headed,
-    numbers_of,
-)
 from polyabayes.data.conversion.remedies import remedy
 from polyabayes.data.conversion.table import Table
-from polyabayes.data.names import NAMES
+from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
 # Ratio to all other counts above which the first column looks like numbers of documents.
@@ -126,7 +117,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
 
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
     words = [name for name in names if name != ids and name not in named.metadata]
-    labels = [name for name in words if are_labels(table, name)]
+    labels = [name for name in words if table.are_labels(name)]
     is_wide = named.layout == "wide"
     if not is_wide and words and (words[0] in labels or OF_NAMES.fullmatch(words[0])):
         # Names of several kinds may be numbers.
@@ -135,6 +126,9 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         told = f"{table.title} has the columns {some(table.names, 8)}; "
         told += f"{repr(labels[0]) if labels else 'none'} holds no counts. "
         raise InvalidArgumentError(f"{told}{remedy(table, names, labels or names, ids)}")
+    if is_headed(table.row_label, "words in rows") and ids is None:
+        told = f"rows of {table.title} are named by {table.row_label!r}, but are documents here: "
+        warn(f"{told}if they are words, use {table.call('.T')}", DataWarning)
     if not is_wide and table.n_rows > 1:
         _warn_of_names(table, words, may_be_ids=table.row_names is None and ids is None)
         if table.row_names is None and named.ids is None:
@@ -186,7 +180,7 @@ def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
     told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
     columns = {name: table.counts([name]).toarray().ravel() for name in units + told}
     odd = [x for x, held in columns.items() if held.all() or len({*held}) == len(held)]
-    if first and first[0] not in odd and table.are_distinct(first):
+    if first and first[0] not in odd and table.is_distinct(*first):
         counts = table.counts(words)
         is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max()))
         odd = first * bool(is_far) + odd
@@ -206,8 +200,8 @@ def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
     if table.has_headers and len(names) == 3 <= table.n_rows:
         most = _FEW_DISTINCT * table.n_rows
         is_few = [len(set(table.values(name))) <= most for name in names[:2]]
-        are_counts = holds_whole_numbers(table, names[2]) and table.counts(names[2:]).min()
-        if all(is_few) and table.are_distinct(names[:2]) and are_counts:
+        are_counts = table.holds_whole_numbers(names[2]) and table.counts(names[2:]).min()
+        if all(is_few) and table.is_distinct(*names[:2]) and are_counts:
             options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
             told = f"{some(names)} of {table.title} are read as rows of counts, "
             told += "but look like a document, a word and a count: if they are, use "
@@ -225,28 +219,28 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
         code = f"{table.as_frame}.set_index({table.names[0] or 'Unnamed: 0'!r})"
         code = f", or, of a table of counts, use polyabayes.CountTensor.from_dense({code}, "
-        code = f"{code}['row', 'column'])" * (not numbers_of(table, table.names[0]))
+        code = f"{code}['row', 'column'])" * (not table.numbers_of(table.names[0]))
         told = f"{argument('axes', factors)}{code}"
         told = f"has no name, and may number the rows: name the others by {told}"
         raise InvalidArgumentError(f"the first column, {table.names[0]!r}, {told}")
     if counts is not None:
         return counts
-    free = [name for name in table.names if name not in (axes or ())]
+    free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
     found = headed(free, NAMES["count"])
-    if found is not None and len(table.names) > 1 and not are_labels(table, found):
+    if found is not None and len(table.names) > 1 and not table.are_labels(found):
         return found
     if table.n_rows < 2 or not set(axes or ()) <= set(table.names):
         return None
-    wholes = [name for name in free if holds_whole_numbers(table, name)]
+    wholes = [name for name in free if table.holds_whole_numbers(name)]
     others = axes or [name for name in table.names if name not in wholes[-1:]]
-    if not wholes or not table.are_distinct(others):
+    if not wholes or not table.is_distinct(*others):
         return None
-    is_labelled = any(are_labels(table, name) for name in others)
+    is_labelled = any(table.are_labels(name) for name in others)
     told = "no two rows have the same levels: if it holds the counts, use "
     if axes is not None:
         told = f"is left out and each row counts once, but {told}"
         warn(f"column {wholes[0]!r} {told}{argument('counts', wholes[0])}", DataWarning)
-    elif is_labelled and len(set(numbers_of(table, wholes[-1]))) > _FEW_LEVELS:
+    elif is_labelled and len(set(table.numbers_of(wholes[-1]))) > _FEW_LEVELS:
         told += f"{argument('counts', wholes[-1])}; if not, {argument('axes', table.names)}"
         raise InvalidArgumentError(f"column {wholes[-1]!r} may hold counts, as {told}")
     return None

@@ -38,16 +38,10 @@ class Source(NamedTuple):
 
     def rows(self, are_kept: NDArray[np.bool_]) -> Source:
         """The documents where the mask is True."""
-        ids = None if self.ids is None else np.asarray(self.ids, dtype=object)[are_kept]
-        exposure = None if self.exposure is None else self.exposure[are_kept]
-        metadata = None if self.metadata is None else self.metadata[are_kept]
-        counts = self.counts[are_kept]
-        return self._replace(counts=counts, ids=ids, exposure=exposure, metadata=metadata)
-
-
-def checked_lists(documents: Any) -> Iterable[Any]:
-    """Iterate over documents of any type."""
-    return _iterated(documents, "documents", "texts or lists of tokens")
+        ids = None if self.ids is None else np.asarray(self.ids, dtype=object)
+        held = {"counts": self.counts, "ids": ids, "exposure": self.exposure}
+        held["metadata"] = self.metadata
+        return self._replace(**{name: x[are_kept] for name, x in held.items() if x is not None})
 
 
 def checked_tokens(number: int, document: Any, known: Collection[str] | None = None) -> list[str]:
@@ -55,7 +49,7 @@ def checked_tokens(number: int, document: Any, known: Collection[str] | None = N
     if isinstance(document, (str, bytes)):
         told = f"document {number} is a text, but earlier documents are lists of tokens: "
         raise InvalidTypeError(f"{told}give one kind")
-    tokens = list(_iterated(document, f"document {number}", "tokens"))
+    tokens = list(iterated(document, f"document {number}", "tokens"))
     for token in tokens:
         if not isinstance(token, str):
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
@@ -73,8 +67,8 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     The documents are read once. Ids between those of the dictionary are called ``#id``.
     """
     rows, columns, values, number = list[int](), list[int](), list[Any](), -1
-    for number, document in enumerate(_iterated(documents, "corpus", "lists of (id, count)")):
-        for pair in _iterated(document, f"document {number}", "pairs (id, count)"):
+    for number, document in enumerate(iterated(documents, "corpus", "lists of (id, count)")):
+        for pair in iterated(document, f"document {number}", "pairs (id, count)"):
             try:
                 column, count = pair
                 is_id = int(column) == column and column >= 0
@@ -125,20 +119,21 @@ def is_document(value: Any) -> bool:
 
 def is_anndata(value: Any) -> bool:
     """Whether a value is an AnnData object; anndata is not imported."""
-    return _is_of(value, "anndata", "AnnData")
+    return is_of(value, "anndata", "AnnData")
 
 
 def is_mudata(value: Any) -> bool:
     """Whether a value is a MuData object; mudata is not imported."""
-    return _is_of(value, "mudata", "MuData")
+    return is_of(value, "mudata", "MuData")
 
 
 def is_tomotopy(value: Any) -> bool:
     """Whether a value is a corpus of tomotopy, which is not imported."""
-    return _is_of(value, "tomotopy", "Corpus")
+    return is_of(value, "tomotopy", "Corpus")
 
 
-def _is_of(value: Any, package: str, kind: str) -> bool:
+def is_of(value: Any, package: str, kind: str) -> bool:
+    """Whether a value is of a class of a package, which is not imported."""
     return any(
         base.__name__ == kind and base.__module__.partition(".")[0] == package
         for base in type(value).__mro__
@@ -212,7 +207,8 @@ def _fractions(block: Any) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(values) & (values % 1 != 0))
 
 
-def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:
+def iterated(values: Any, name: str, content: str) -> Iterable[Any]:
+    """Values that are no text, mapping or number; messages call them `name`, of some content."""
     if isinstance(values, Mapping) or is_single(values) or not hasattr(values, "__iter__"):
         raise InvalidTypeError(f"{name} must hold {content}, got {values!r:.100}")
     return values

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from polyabayes.data.conversion.numbers import (
     is_dash,
     is_like_a_number,
+    number_of,
     options_of_numbers,
     read_number,
 )
 from polyabayes.data.counts import CountMatrix
-from polyabayes.data.names import NAMES
-from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.data.names import NAMES, is_headed
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Kinds: numbers, labels, texts of several words, lists of tokens, and others such as times.
-Kind = Literal["number", "name", "text", "tokens", "other"]
+# Kinds: numbers, labels, texts of several words, lists of tokens, lists of others or counts by word
+# in each cell, and others.
+Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
+_ROWS_LOOKED_AT = 100
+# Begins the third header of a survey export of Qualtrics.
+SECOND_HEADER = '{"ImportId"'
+DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d+.*")
+# Leading zeros occur only in names.
+_PADDED = re.compile(r"[+-]?0[0-9]")
 
 
 class Table(ABC):
     """A table of named columns.
 
-    `row_names` are names of rows outside the columns, such as the index of a data frame.
+    `row_names` are names of rows outside the columns, such as the index of a data frame, whose name
+    is `row_label`.
     `has_headers` says whether columns have names, not just numbers. Error messages call the table
     by its title. `taker` is the function that takes the options of tables, if it is not the one
     that the user called; `code` is that of a data frame with its content, and `maker` takes one,
@@ -40,6 +50,7 @@ class Table(ABC):
     names: list[str]
     n_rows: int
     row_names: list[str] | None = None
+    row_label: str = ""
     has_headers: bool = True
     title: str = "the table"
     taker: str = ""
@@ -69,7 +80,7 @@ class Table(ABC):
         return f"pandas.read_csv({text}{told})" if told else self.code
 
     @cached_property
-    def written(self) -> dict[str, str]:
+    def written(self) -> dict[str, Any]:
         """Options of pandas that read the numbers of the table as they are written."""
         texts: set[str] = set()
         for name in self.names:
@@ -92,9 +103,10 @@ class Table(ABC):
         """What reads a table with this text in the place of a count, to end a message."""
         number = read_number((text or "-").removesuffix("%"), self.written)
         kept, told = f"`{name}` >= 0", ""
+        empty = {name: 0} if "axes" in self.given else 0
+        filled = f".fillna({empty})"
         if text in NAMES["missing"] or (number is not None and number != number):
-            filled = {name: 0} if "axes" in self.given else 0
-            told = f"where nothing was counted, {self.call(f'.fillna({filled})')}"
+            told = f"where nothing was counted, {self.call(filled)}"
             numbers = [self.values(x) for x in self.names if self.kind(x) == "number"]
             # Notes below a table count nothing at all.
             rows = zip(*numbers, strict=True)
@@ -106,7 +118,8 @@ class Table(ABC):
             told = "weights and shares have no likelihood: bring the counts, or name a property"
             told += f" by {argument('metadata', [name])}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
-            told = f"of numbers that are written so, {self.call()}"
+            change = filled * ("na_values" in self.written)
+            told = f"of numbers that are written so, {self.call(change)}"
             if self.written.get("thousands") == "." and "decimal" not in self.written:
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         return f"; {told}" * bool(told)
@@ -144,7 +157,88 @@ class Table(ABC):
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
         """Columns as a data frame of pandas."""
 
-    def are_distinct(self, names: Sequence[str]) -> bool:
+    def is_distinct(self, *names: str) -> bool:
         """Whether no two rows have the same values in these columns."""
         rows = zip(*(self.values(name) for name in names), strict=True)
         return len(set(map(str, rows))) == self.n_rows
+
+    def names_words(self, name: str) -> bool:
+        """Whether a column is headed as words are, or has reads of no gene."""
+        held = {x.lower() for x in self.values(name) if isinstance(x, str)}
+        return is_headed(name, "words in rows") or not held.isdisjoint(NAMES["no word"])
+
+    def are_labels(self, name: str) -> bool:
+        """Whether no value of a column is a number; one that should be is found when it is read."""
+        texts = (value for value in self.values(name) if isinstance(value, str))
+        is_other = self.kind(name) in ("number", "other")
+        return not is_other and not any(map(is_like_a_number, texts))
+
+    def call_of_cells(self, name: str, ids: str | None = None) -> str:
+        """Code of a corpus of a column with a count by word, or a list of other than words."""
+        first = next(cell for cell in self.values(name) if cell is not None)
+        column = f"{self.as_frame}{'' if ids is None else f'.set_index({ids!r})'}[{name!r}]"
+        if isinstance(first, Mapping):
+            return f"polyabayes.Corpus({column}.apply(pandas.Series).fillna(0))"
+        is_nested = len(first) and not isinstance(next(iter(first)), Hashable)
+        words = "itertools.chain(*row)" if is_nested else "row"
+        return f"polyabayes.Corpus({column}.map(lambda row: [*map(str, {words})]))"
+
+    def marks_of_presence(self, names: Sequence[str]) -> dict[str, set[str]]:
+        """The marks of what is there in each column of nothing but such marks."""
+        marks: dict[str, set[str]] = {}
+        for name in (name for name in names if self.kind(name) in PLAIN_KINDS):
+            held = {x: str(x).strip().lower() for x in self.values(name) if x is not None}
+            present = {*held.values()} - {*NAMES["absent"]}
+            if len(present) < 2 and present <= {*NAMES["present"]}:
+                marks[name] = {x for x in held if held[x] in present}
+        return marks
+
+    def is_dated(self, name: str) -> bool:
+        """Whether the first value of a column is a date or a time."""
+        return bool(DATE.fullmatch(str(self.values(name)[0])))
+
+    def numbers_of(self, name: str) -> list[float]:
+        """The numbers of a column but missing ones; empty if it holds others, or categories."""
+        held = [x for x in self.values(name) if x is not None and not is_dash(str(x))]
+        if self.kind(name) != "number" and not all(isinstance(x, str) for x in held):
+            return []
+        try:
+            found = [read_number(x, self.written) if isinstance(x, str) else float(x) for x in held]
+        except (TypeError, ValueError, OverflowError):
+            return []
+        are_names = any(isinstance(x, str) and _PADDED.match(x) for x in held)
+        return [] if are_names or None in found else found  # type: ignore[return-value]
+
+    def holds_whole_numbers(self, name: str) -> bool:
+        """Whether a column holds whole numbers, and nothing else that is not missing."""
+        found = self.numbers_of(name)
+        return bool(found) and all(number % 1 == 0 for number in found)
+
+    def refuse_other_kinds(self, name: str) -> None:
+        """Refuse a named column of documents that holds neither texts nor tokens."""
+        kind, values, column = self.kind(name), self.values(name), f"{self.as_frame}[{name!r}]"
+        told = ""
+        if any(isinstance(value, bytes) for value in values):
+            told = f"bytes, not texts: decode it, as by {column}.str.decode('utf-8')"
+        elif kind == "cells":
+            told = f"lists of other than words: use {self.call_of_cells(name)}"
+        elif kind in ("number", "other"):
+            content = "numbers" if kind == "number" else "neither numbers nor text"
+            told = f"{content}, neither texts nor lists of tokens"
+        elif any(isinstance(value, str) and value.startswith(("['", '["')) for value in values):
+            told = f"lists written as texts: make them lists, as by {column}.map(ast.literal_eval)"
+        if told:
+            raise InvalidTypeError(f"column {name!r} of {self.title} holds {told}")
+        header = [row for row, value in enumerate(values) if str(value).startswith(SECOND_HEADER)]
+        if header:
+            told = f"{self.place(header[-1])} is a further header of a survey: "
+            told += f"use polyabayes.Corpus.from_table({self.as_frame}.iloc[{header[-1] + 1}:], "
+            raise InvalidArgumentError(f"{told}text={name!r})")
+
+
+def kind_of_strings(values: Sequence[str]) -> Kind:
+    """Kind of non-empty strings: numbers, names, or texts of several words."""
+    if all(number_of(value) is not None and not _PADDED.match(value) for value in set(values)):
+        return "number"
+    shown = [" " in value.strip() for value in values[:_ROWS_LOOKED_AT]]
+    return "text" if 2 * sum(shown) > len(shown) else "name"

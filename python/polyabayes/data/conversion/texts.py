@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.table import Table
-from polyabayes.data.counts import CountMatrix, Words, checked_words
+from polyabayes.data.counts import CountMatrix, Words
 from polyabayes.exceptions import (
     DataWarning,
     InvalidArgumentError,
@@ -123,23 +123,19 @@ def check_text_options(options: Mapping[str, Any]) -> None:
 
 
 def count_texts(
-    texts: Iterable[Any],
-    vocabulary: Any = None,
-    options: Mapping[str, Any] | None = None,
-    *,
-    are_tokens: bool = False,
+    texts: Iterable[Any], vocabulary: Words | None, options: Mapping[str, Any], *, are_tokens: bool
 ) -> tuple[CountMatrix, Words]:
     """Count the words of texts, or of lists of tokens.
 
     Words that are not in a given vocabulary are dropped; `options` are those of CountVectorizer,
     and ``stem``.
     """
-    words = None if vocabulary is None else checked_words(vocabulary).tolist()
-    vectoriser = vectoriser_of(words, options or {}, are_tokens=are_tokens)
+    words = None if vocabulary is None else vocabulary.tolist()
+    vectoriser = vectoriser_of(words, options, are_tokens=are_tokens)
     try:
         if not are_tokens:
             texts = checked_texts(texts)
-            if not {"token_pattern", "tokenizer", "analyzer"} & (options or {}).keys():
+            if not {"token_pattern", "tokenizer", "analyzer"} & options.keys():
                 _warn_of_scripts(texts[:_TEXTS_LOOKED_AT])
         counts = vectoriser.fit_transform(texts)
     except InvalidTypeError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.checks import is_name, whole_number
-from polyabayes.data.counts import Words, checked_labels, distinct
+from polyabayes.data.counts import Words, check_values, checked_labels, count_array, distinct
 from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
@@ -23,10 +22,6 @@ Place: TypeAlias = Callable[[int], str]
 
 MAX_TOTAL = 2**63 - 1
 _LOW_BITS = 32
-_NOT_OBSERVED = (
-    "write 0 if nothing was counted there; if the cell was not observed, see log_evidence, "
-    "decompose and predict_missing of an AllocationModel, which take observed='nan'"
-)
 
 
 def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
@@ -125,56 +120,18 @@ def refuse_outside(
         raise InvalidCountsError(f"{told}at 0: correct it or give a larger shape")
 
 
-def count_array(values: Any, name: str) -> NDArray[Any]:
-    """An array of integers, booleans or floats from any array-like."""
-    if np.ma.is_masked(values):
-        told = "which only log_evidence and predict_missing of an AllocationModel accept: fill them"
-        raise InvalidCountsError(f"{name} has masked entries, {told}")
-    if isinstance(values, (str, os.PathLike)):
-        raise InvalidTypeError(
-            f"{name} must be an array of whole numbers, got {os.fspath(values)!r}; read the "
-            "file of a tensor by polyabayes.read_tensor, of a corpus by polyabayes.read_corpus"
-        )
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "O":
-            array = np.array(array.tolist())
-    except ValueError as error:
-        raise InvalidTypeError(f"{name} cannot be made an array: {error}") from error
-    if array.dtype.kind == "O":
-        if not array.ndim:
-            told = f"got {type(values).__name__}"
-            raise InvalidTypeError(f"{name} must be an array of whole numbers, {told}")
-        for position, value in enumerate(array.ravel()):
-            if not (isinstance(value, int) and -MAX_TOTAL <= value <= MAX_TOTAL):
-                where = ", ".join(map(str, np.unravel_index(position, array.shape)))
-                told = "it must hold whole numbers from 0 to 2**63 - 1"
-                raise InvalidCountsError(f"{name} holds {value!r} at entry {where}; {told}")
-    if array.dtype.kind not in "biuf":
-        raise InvalidTypeError(f"{name} must hold whole numbers, got dtype {array.dtype}")
-    return array
-
-
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:
     """Non-negative counts of cells as 64-bit integers; `place` describes a position in messages."""
     array = count_array(values, name)
     if array.shape != (n_cells,):
         told = f"one entry for each cell, got shape {array.shape}"
         raise InvalidArgumentError(f"{name} must have shape ({n_cells},), {told}")
-    if array.dtype.kind == "f":
-        _refuse(array, np.isnan(array), "{}", name, place, _NOT_OBSERVED)
-        _refuse(array, np.isinf(array), "{}", name, place)
-    if array.dtype.kind != "b":
-        _refuse(array, array < 0, "the negative count {}", name, place)
-    if array.dtype in (np.uint64, np.float64):
-        too_large = array >= array.dtype.type(MAX_TOTAL + 1)
-        _refuse(array, too_large, "the count {}, above 2**63 - 1,", name, place)
-    if array.dtype.kind == "f":
-        _refuse(array, np.floor(array) != array, "the fractional count {}", name, place)
-        # From here on, floats of this width cannot represent all integers.
-        n_bits = np.finfo(array.dtype).nmant + 1
-        what = f"the count {{}}, but {array.dtype} is exact below 2**{n_bits} only (give integers),"
-        _refuse(array, array >= array.dtype.type(2**n_bits), what, name, place)
+    check_values(array, name, MAX_TOTAL, place)
+    if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
+        largest = int(array.argmax())
+        told = f"{name} holds {array[largest]} at {place(largest)}, but {array.dtype} is exact "
+        told += f"below 2**{np.finfo(array.dtype).nmant + 1} only: give integers"
+        raise InvalidCountsError(told)
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)
@@ -184,20 +141,6 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
         told = f"count is {counts[largest]} at {place(largest)}: divide the counts by a common unit"
         raise InvalidCountsError(f"{name} has the sum {total}, above 2**63 - 1; the largest {told}")
     return counts
-
-
-def _refuse(
-    counts: NDArray[Any],
-    is_bad: NDArray[np.bool_],
-    what: str,
-    name: str,
-    place: Place,
-    remedy: str = "correct the value or omit the cell",
-) -> None:
-    if is_bad.any():
-        position = int(np.argmax(is_bad))
-        told = f"{name} holds {what.format(counts[position])} at {place(position)}; "
-        raise InvalidCountsError(f"{told}counts are whole numbers from 0 to 2**63 - 1: {remedy}")
 
 
 def named_cells(

@@ -10,8 +10,8 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.columns import SECOND_HEADER
 from polyabayes.data.conversion.numbers import number_of
+from polyabayes.data.conversion.table import SECOND_HEADER
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, argument
 

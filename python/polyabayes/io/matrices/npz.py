@@ -15,14 +15,10 @@ from polyabayes.data.metadata import metadata_bytes, metadata_of_bytes
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive
 
+# Layouts of sparse matrices of SciPy, and the arrays of their places.
 _COMPRESSED = ("indices", "indptr")
-_LAYOUTS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "csr": (sparse.csr_matrix, _COMPRESSED),
-    "csc": (sparse.csc_matrix, _COMPRESSED),
-    "bsr": (sparse.bsr_matrix, _COMPRESSED),
-    "coo": (sparse.coo_matrix, ("row", "col")),
-    "dia": (sparse.dia_matrix, ("offsets",)),
-}
+_LAYOUTS: dict[str, tuple[str, ...]] = {"coo": ("row", "col"), "dia": ("offsets",)}
+_LAYOUTS |= dict.fromkeys(("csr", "csc", "bsr"), _COMPRESSED)
 _NAMES = ("vocabulary", "ids", "exposure", "metadata")
 _PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", "_is_array", *_NAMES)
 
@@ -45,16 +41,17 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
     """The sparse matrix as stored; its indices are not checked yet."""
     kind = arrays["format"].item() if "format" in arrays and arrays["format"].size == 1 else None
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
-    layout, parts = _LAYOUTS.get(str(kind), (None, ()))
-    if layout is None or not {"shape", "data", *parts} <= arrays.keys():
+    parts = _LAYOUTS.get(str(kind), ("",))
+    if not {"shape", "data", *parts} <= arrays.keys():
         told = "it does not hold the arrays of scipy.sparse.save_npz"
         raise FileFormatError(f"{path} cannot be read: {told}")
     shape = arrays["shape"].ravel().tolist()
     if len(shape) != 2 or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise FileFormatError(f"{path}: the shape {shape} is not that of documents x words")
     refuse_announced(path, *shape)
-    places = tuple(arrays[part] for part in parts)
-    return layout((arrays["data"], *((places,) if kind == "coo" else places)), shape=shape)
+    places: tuple[Any, ...] = tuple(arrays[part] for part in parts)
+    places = (places,) if kind == "coo" else places
+    return getattr(sparse, f"{kind}_matrix")((arrays["data"], *places), shape=shape)
 
 
 def write_npz(corpus: Corpus, path: Path) -> None:

@@ -12,15 +12,16 @@ from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
-from polyabayes.data.conversion.remedies import columns_of, named_rows
+from polyabayes.data.conversion.numbers import number_of
+from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.table import Table
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
+from polyabayes.data.names import named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
-from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
@@ -45,8 +46,9 @@ def read_csv(
     """
     table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
     # Names of columns may be numbers, in order.
-    n_names, numbers = len(table.names), [x for x in table.names if is_number(x)]
-    is_bare = len(numbers) == n_names and (n_names < 4 or numbers != sorted(numbers, key=int))
+    n_names, found = len(table.names), map(number_of, table.names)
+    numbers = [number for number in found if number is not None]
+    is_bare = len(numbers) == n_names and (n_names < 4 or numbers != sorted(numbers))
     if is_bare and not {"layout", "document", "word"} & options.keys():
         words = argument("columns", [f"word{k}" for k in range(n_names)])
         triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, count, islice
+from itertools import accumulate, chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,11 +22,10 @@ from polyabayes._support import checks
 from polyabayes._support.files import check_encoding, text_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import quiet, warn
-from polyabayes.data.conversion.columns import SECOND_HEADER, kind_of_strings
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
 from polyabayes.data.conversion.remedies import columns_of
-from polyabayes.data.conversion.table import Kind, Table
+from polyabayes.data.conversion.table import SECOND_HEADER, Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import (
@@ -62,7 +61,7 @@ class Dialect:
 
     `sep` None means the most frequent separator of the header; quotes enclose fields that hold it.
     `skiprows` lines come before the header. `columns` are names for a file without a header. Fields
-    that are among `missing` are read as empty.
+    that are among `missing` are read as empty. With `is_padded`, blanks follow the separators.
     """
 
     sep: str | None = None
@@ -70,6 +69,7 @@ class Dialect:
     skiprows: int = 0
     columns: Sequence[str] | None = None
     missing: Collection[str] = ()
+    is_padded: bool = False
 
     def __post_init__(self) -> None:
         if self.sep == r"\t":  # The command line passes escapes such as \t unchanged.
@@ -87,17 +87,16 @@ class DelimitedTable(Table):
     """The table of a file: of each field the number of its text, since most texts recur."""
 
     def __init__(self, path: Path, dialect: Dialect, most: int | None = None) -> None:
-        self.path, self._dialect, separators = path, dialect, list[str]()
-        self.names, first = [], islice(records_of(path, dialect, separators), most)
-        self.names, records = self._header(first, dialect, separators)
+        self.path, self.names, found = path, [], list[Dialect]()
+        first = islice(records_of(path, dialect, found), most)
+        self.names, records = self._header(first, dialect, found)
         known = defaultdict[str, int](count().__next__)
         self.lines, codes, n_names = array("q"), array("i"), len(self.names)
         for line, fields in records:
             if len(fields) != n_names and len(fields := _filled(fields, n_names)) != n_names:
                 more = "more" if len(fields) > n_names else "less"
                 reason = f"{len(fields)} fields, {more} than the {n_names} of the header"
-                code = f"pathlib.Path({str(path)!r}).read_text().splitlines()"
-                code = f"csv.reader({code}, delimiter={self.sep!r})"
+                code = f"csv.reader({text_code(path)}.splitlines(), delimiter={self.sep!r})"
                 call = f"polyabayes.Corpus.from_documents({code})"
                 reason += f"; if each line is a list of words, {call}" * (dialect.columns is None)
                 raise _refused(path, line, reason)
@@ -114,9 +113,10 @@ class DelimitedTable(Table):
         given = self._dialect
         options = {
             "sep": self.sep if self.sep != "," else None,
-            "skiprows": given.skiprows or None,
+            "skiprows": self._skipped or None,
             "encoding": given.encoding if given.encoding != "utf-8" else None,
             "names": given.columns,
+            "skipinitialspace": given.is_padded or None,
             **self.written,
         }
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
@@ -173,22 +173,31 @@ class DelimitedTable(Table):
         return import_pandas().DataFrame(columns | numbers)
 
     def _header(
-        self, records: Iterator[Record], dialect: Dialect, separators: list[str]
+        self, records: Iterator[Record], dialect: Dialect, found: list[Dialect]
     ) -> tuple[list[str], Iterator[Record]]:
-        """Names of the columns, and the other records."""
+        """Names of the columns, and the other records; the first record adds to `found`."""
         line, fields = next(records, (0, []))
         if not fields:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
-        self.sep = separators[0]
-        names = _filled(fields, 0)
+        self._dialect, self.sep = found[0], found[0].sep or ","
+        self._skipped: int | list[int] = dialect.skiprows
+        names = [name.strip() for name in _filled(fields, 0)]
         if dialect.columns is not None:
             records = chain([(line, fields)], records)
             names = list(checked_labels(dialect.columns, "columns"))
+        elif names.count("") > 1:
+            start, below = next(records, (line, []))
+            above: Iterator[str] = accumulate(fields, lambda before, own: own or before)
+            columns = [" ".join(pair).strip() for pair in zip(above, below, strict=False)]
+            again = DelimitedTable(self.path, replace(dialect, skiprows=start, columns=columns))
+            told = f"{argument('skiprows', start)}, {argument('columns', columns)}"
+            told = f"a header of two lines: use {told}{next_refusal(again)}"
+            raise _refused(self.path, line, told)
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: polyabayes."
             told += f"Corpus.from_table({self.as_frame})"
-            if is_number(twice[0]):
-                known = columns_of(len(names), sum(not is_number(name) for name in names))
+            if number_of(twice[0]) is not None:
+                known = columns_of(len(names), list(map(number_of, names)).count(None))
                 told = f"no header: name its {argument('columns', known)}"
                 told += f" (and {argument('transpose', True)} if its rows are words)"
             raise _refused(self.path, line, told)
@@ -197,6 +206,8 @@ class DelimitedTable(Table):
         if second and dialect.columns is None:
             told = f"lines {line + 1} to {first[second[0] - 1][0]} are further headers of a survey"
             warn(f"{self.path}: {told}, and left out", DataWarning)
+            last = first[second[0] - 1][0]
+            self._skipped = [*range(dialect.skiprows), *range(line, last)]
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
         n_fields = max(sizes, key=sizes.count, default=0)
@@ -225,6 +236,12 @@ class DelimitedTable(Table):
         return names, chain(first, records)
 
 
+def text_code(path: Path) -> str:
+    """Code of the text of a file, plain or gzipped."""
+    code = f"gzip.open({str(path)!r}, 'rt').read()"
+    return code if path.suffix == ".gz" else f"pathlib.Path({str(path)!r}).read_text()"
+
+
 def _filled(fields: list[str], n_names: int) -> list[str]:
     """Fields without empty ones beyond the names at the end of a line."""
     n_fields = len(fields)
@@ -244,11 +261,11 @@ def next_refusal(table: Table) -> str:
 
 
 def records_of(
-    path: Path, dialect: Dialect, separators: list[str] | None = None
+    path: Path, dialect: Dialect, found: list[Dialect] | None = None
 ) -> Iterator[Record]:
     """The records of a file, without blank lines; the one reader of delimited text.
 
-    The separator is added to `separators`.
+    The dialect, with what the header shows of it, is added to `found`.
     """
     lines, sep, header = text_lines(path, dialect.encoding), dialect.sep, ""
     n_skipped = sum(1 for _ in islice(lines, dialect.skiprows)) - 1
@@ -264,11 +281,12 @@ def records_of(
     sep = sep or own or separator_of(head) or ","
     if sep not in header and dialect.columns is not None:
         sep = " "
-    if separators is not None:
-        separators.append(sep)
+    is_padded = sep == " " or f"{sep} " in header
+    if found is not None:
+        found.append(replace(dialect, sep=sep, is_padded=is_padded))
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-    reader = csv.reader(chain(head, lines), delimiter=sep, skipinitialspace=sep == " ", strict=True)
+    reader = csv.reader(chain(head, lines), delimiter=sep, skipinitialspace=is_padded, strict=True)
     line = n_skipped + 1
     try:
         for fields in reader:

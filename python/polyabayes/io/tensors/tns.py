@@ -13,18 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import (
-    STANDARD_INPUT,
-    beside,
-    content_of,
-    line_blocks,
-    open_binary,
-    reading,
-    replacing,
-    sibling,
-)
+from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.tensors.cells import MAX_TOTAL, checked_sizes
+from polyabayes.data.tensors import cells as _cells
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COUNT, PLACE, check_lines, numbers_of
@@ -57,11 +48,11 @@ def read_tns(
             told = f"shape={shape!r}, but {_modes_path(path)} gives the sizes; "
             raise InvalidArgumentError(f"{told}omit shape")
         shape, axes = modes[1], modes[0] if axes is None else axes
-    table = _read_cells(path, None if shape is None else checked_sizes(shape))
+    table = _read_cells(path, None if shape is None else _cells.checked_sizes(shape))
     if axes is None:
         axes = default_axes(table.shape[1] - 1)
     labels = None if modes is None else modes[2]
-    with content_of(path):
+    with files.content_of(path):
         return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)
 
 
@@ -71,7 +62,7 @@ def read_tns_corpus(path: Path) -> Corpus:
     if tensor.n_axes != 2:
         told = "polyabayes.read_tensor reads it"
         raise FileFormatError(f"{path} is a tensor of {tensor.n_axes} axes: {told}")
-    with content_of(path):
+    with files.content_of(path):
         cells = sparse.coo_matrix((tensor.counts, tuple(tensor.coordinates.T)), shape=tensor.shape)
         return Corpus(cells, tensor.labels[1], tensor.labels[0])
 
@@ -87,7 +78,7 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
         raise InvalidArgumentError(f"{told}write .npz")
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
-    with _modes_beside(tensor, path), replacing(path) as handle:
+    with _modes_beside(tensor, path), files.replacing(path) as handle:
         for start in range(0, len(table), _CELLS_A_WRITE):
             rows = table[start : start + _CELLS_A_WRITE]
             handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
@@ -97,7 +88,7 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
     """Coordinates and count of each line, shape (n_lines, n_axes + 1)."""
     tables: list[NDArray[np.uint64]] = []
     n_axes = None if shape is None else len(shape)
-    for first_line, block in line_blocks(path):
+    for first_line, block in files.line_blocks(path):
         cells = _COMMENT.sub(b"", block)
         if n_axes is None:
             head = cells.lstrip().partition(b"\n")[0].split()
@@ -109,7 +100,7 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
             what = f"the coordinates of a cell on {n_axes} axes and its count"
             check_lines(path, cells, rb"[ \t]++".join([PLACE] * n_axes + [COUNT]), what, first_line)
             table = numbers_of(cells).reshape(-1, n_axes + 1)
-            outside = np.argwhere(table[:, :-1] > np.array(shape or MAX_TOTAL, np.uint64))
+            outside = np.argwhere(table[:, :-1] > np.array(shape or _cells.MAX_TOTAL, np.uint64))
             if len(outside):
                 row, axis = outside[0]
                 filled = (n for n, line in enumerate(cells.split(b"\n")) if line.strip())
@@ -123,36 +114,30 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
 
 
 def _modes_path(path: Path) -> Path:
-    return sibling(path, ".modes.json")
+    return files.sibling(path, ".modes.json")
 
 
-def _read_modes(path: Path) -> tuple[list[str], Shape, list[list[str] | None]] | None:
+def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] | None:
     """Names, sizes and labels of the axes; None if there is no such file.
 
     The content is ``{"modes": [{"name": str, "size": int, "labels": [str, ...]}, ...]}``;
     ``labels`` may be missing or null.
     """
-    with reading(path):
-        if path == _modes_path(STANDARD_INPUT) or not path.is_file():
+    with files.reading(path):
+        if path == _modes_path(files.STANDARD_INPUT) or not path.is_file():
             return None
-    with open_binary(path) as stream, reading(path):
+    with files.open_binary(path) as stream, files.reading(path):
         content = json.load(stream)
     modes = content.get("modes") if isinstance(content, dict) else None
-    if not isinstance(modes, list) or not modes:
-        raise FileFormatError(f'{path} must hold {{"modes": [...]}}, an entry for each axis')
-    for number, mode in enumerate(modes, start=1):
-        found = mode if isinstance(mode, dict) else {}
-        name, size, labels = (found.get(part) for part in ("name", "size", "labels"))
-        are_texts = isinstance(labels, list) and all(isinstance(x, str) for x in labels)
-        if not (
-            isinstance(name, str)
-            and (isinstance(size, int) and not isinstance(size, bool) and size > 0)
-            and (labels is None or (are_texts and len(labels) == size))
-        ):
-            told = "a mode is {name: text, size: 1 or more, labels: as many texts, or none}"
-            raise FileFormatError(f"{path}, mode {number}: {told}, not {mode!r:.100}")
-    names, sizes = ([mode[part] for mode in modes] for part in ("name", "size"))
-    return names, tuple(sizes), [mode.get("labels") for mode in modes]
+    are_named = isinstance(modes, list) and all(isinstance(mode, dict) for mode in modes)
+    if not modes or not are_named or not all({"name", "size"} <= mode.keys() for mode in modes):
+        told = '{"modes": [{"name": text, "size": number, "labels": texts or null}, ...]}'
+        raise FileFormatError(f"{path} must hold {told}, an entry for each axis")
+    with files.content_of(path):
+        axes = _cells.checked_axes([mode["name"] for mode in modes])
+        labels = _cells.checked_axis_labels([mode.get("labels") for mode in modes], axes)
+        sizes, none = [mode["size"] for mode in modes], np.empty((0, len(axes)), np.int64)
+        return axes, _cells.checked_shape(sizes, none, axes, labels), labels
 
 
 def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
@@ -161,4 +146,4 @@ def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[Non
         {"name": name, "size": size, "labels": None if labels is None else labels.tolist()}
         for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
     ]
-    return beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")
+    return files.beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")

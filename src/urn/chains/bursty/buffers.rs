@@ -1,6 +1,5 @@
 //! Buffers of a step of bursty topics, and the weights of a token with the second layer of the urn.
 
-use super::layers::LOOKAHEAD;
 use crate::rng::{LANES, Lanes};
 use crate::urn::chains::kernels::put;
 use crate::urn::chains::sweeps::Singles;
@@ -20,12 +19,7 @@ pub(in crate::urn::chains) struct BurstBuffers {
     /// Tokens of one word in each topic.
     pub(super) held: Vec<Counts>,
     pub(super) weights: Vec<Lanes>,
-    /// How much the weight of each topic grows with every token of the word that joins it.
-    pub(super) gains: Vec<[Lanes; LOOKAHEAD]>,
     pub(super) sums: Vec<Lanes>,
-    /// Topics of the tokens of a word before a move, and the total weights that they met.
-    pub(super) before: Vec<[u16; LANES]>,
-    pub(super) totals: Vec<Lanes>,
     /// Sum of the weights of the divisions of a word between two topics up to each, over its own.
     pub(super) divisions: Vec<Lanes>,
 }
@@ -41,7 +35,6 @@ impl BurstBuffers {
             single.resize(n_topics, [0.0; LANES]);
         }
         self.weights.resize(n_topics, [0.0; LANES]);
-        self.gains.resize(n_topics, [[0.0; LANES]; LOOKAHEAD]);
         self.sums.resize(n_topics, [0.0; LANES]);
         self.hold(n_topics, &[]);
         let mut all = std::mem::take(&mut self.all);

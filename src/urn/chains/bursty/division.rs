@@ -81,15 +81,58 @@ pub(super) fn divide<U: UniformLanes>(
     }
 }
 
+/// Parts of the weight of a word's token in one topic of each lane.
+#[derive(Default)]
+struct Layers {
+    unit: f64,
+    base: Lanes,
+    rate: Lanes,
+    q: Lanes,
+    repeat: Lanes,
+    /// Tokens in the topic, and those of the word.
+    n: Lanes,
+    c: Lanes,
+}
+
+impl Layers {
+    /// Weights beside the tokens that are there, and so many more of the word in each lane.
+    #[inline(always)]
+    fn weights_beside(&self, more: &Lanes) -> Lanes {
+        let mut weights = [0.0; LANES];
+        for lane in 0..LANES {
+            let (n, c) = (self.n[lane] + more[lane], self.c[lane] + more[lane]);
+            let word = self.q[lane] + self.repeat[lane] * c;
+            let balls = self.base[lane] + self.unit * n;
+            weights[lane] = balls * word / (1.0 + self.rate[lane] * n);
+        }
+        weights
+    }
+}
+
 impl Word<'_, '_> {
     /// Adds tokens of the word to one topic of each lane.
     #[inline(always)]
-    fn give(&mut self, topics: &[u16; LANES], n: &Counts) {
+    pub(super) fn give(&mut self, topics: &[u16; LANES], n: &Counts) {
         for counts in [&mut *self.balls, &mut self.buffers.held[..]] {
             for lane in 0..LANES {
                 counts[usize::from(topics[lane])][lane] += n[lane];
             }
         }
+    }
+
+    /// Parts of a token's weight in one topic of each lane.
+    #[inline(always)]
+    fn layers(&self, topics: &[u16; LANES]) -> Layers {
+        let mut layers = Layers { unit: self.target.unit, ..Layers::default() };
+        for (lane, &topic) in topics.iter().enumerate() {
+            let k = usize::from(topic);
+            layers.base[lane] = self.target.base[k];
+            layers.rate[lane] = self.second.rates[k];
+            (layers.q[lane], layers.repeat[lane]) = self.of_word(k);
+            layers.n[lane] = f64::from(self.balls[k][lane]);
+            layers.c[lane] = f64::from(self.buffers.held[k][lane]);
+        }
+        layers
     }
 
     /// Tokens of the first of two topics, of so many in both, which are out.

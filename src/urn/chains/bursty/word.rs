@@ -1,13 +1,11 @@
-//! The moves of the tokens of one word.
+//! A word whose tokens move: one token, and two at once.
 
 // Each kernel is compiled for several instruction sets, with all its parts in it.
 // The compiler makes vectors of selected numbers, and not of converted truth values.
 #![allow(clippy::inline_always, clippy::bool_to_int_with_if)]
 
 use super::buffers::BurstBuffers;
-use super::layers::{Layers, ahead};
-use crate::math::pick_lanes;
-use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
+use crate::rng::{LANES, UniformLanes, map_lanes};
 use crate::urn::chains::kernels::{put, take};
 use crate::urn::chains::sweeps::{LEAST_TOTAL, Singles, pick, pick_exactly};
 use crate::urn::{BurstTarget, Counts, UrnTarget};
@@ -32,27 +30,51 @@ pub(super) struct Word<'s, 't> {
 }
 
 impl Word<'_, '_> {
-    /// Fills the weights of a token, and how they grow with one of the word, in single precision; returns
-    /// the totals, and the least growth. Growth is not negative, but where topics of an early temperature
-    /// let a word repeat less than they fill up.
+    /// Weight of the word in a topic, and what an earlier token of it adds.
     #[inline(always)]
-    fn fill_singles(&mut self) -> [Singles; 2] {
-        let BurstBuffers { single, single_weights, single_gains, held, .. } = &mut *self.buffers;
+    pub(super) fn of_word(&self, topic: usize) -> (f64, f64) {
+        let q = self.target.row(self.cell)[topic];
+        (q, repeat_of(q, self.second.repeat(self.cell, topic)))
+    }
+
+    /// Takes a token out. One that is alone is not counted among those of its word.
+    #[inline(always)]
+    pub(super) fn take<C: Company>(&mut self, topics: &[u16; LANES], _company: &C) {
+        take(self.balls, topics);
+        if !C::IS_ALONE {
+            take(&mut self.buffers.held, topics);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn put<C: Company>(&mut self, topics: &[u16; LANES], _company: &C) {
+        put(self.balls, topics);
+        if !C::IS_ALONE {
+            put(&mut self.buffers.held, topics);
+        }
+    }
+
+    /// Fills the weights of the first of two tokens, and how they grow for the second where it joins, in
+    /// single precision; returns the totals, and the least growth. Growth is not negative, but where
+    /// topics of an early temperature let a word repeat less than they fill up.
+    #[inline(always)]
+    fn fill_pair(&mut self) -> [Singles; 2] {
+        let BurstBuffers { single, single_weights, single_gains, .. } = &mut *self.buffers;
         let (q, unit) = (self.target.row(self.cell), self.target.unit as f32);
         let (mut total, mut least) = ([0.0; LANES], [0.0; LANES]);
         for (&topic, (weights, gains)) in
             self.among.iter().zip(single_weights.iter_mut().zip(single_gains))
         {
             let k = usize::from(topic);
-            let repeat = repeat_of(q[k], self.second.repeat(self.cell, k)) as f32;
-            let ((base, rate), q, balls, held) = (single[k], q[k] as f32, &self.balls[k], &held[k]);
+            let repeat = repeat_of(q[k], self.second.repeat(self.cell, k));
+            let (q, twice) = (q[k] as f32, (q[k] + repeat) as f32);
+            let ((base, rate), balls) = (single[k], &self.balls[k]);
             for lane in 0..LANES {
-                let (n, c) = (balls[lane] as f32, held[lane] as f32);
-                let weight = (base + unit * n) * (q + repeat * c) / (1.0 + rate * n);
-                let (n, c) = (n + 1.0, c + 1.0);
-                let next = (base + unit * n) * (q + repeat * c) / (1.0 + rate * n);
+                let n = balls[lane] as f32;
+                let weight = (base + unit * n) * q / (1.0 + rate * n);
+                let n = n + 1.0;
+                let gain = (base + unit * n) * twice / (1.0 + rate * n) - weight;
                 weights[lane] = weight;
-                let gain = next - weight;
                 gains[lane] = gain;
                 least[lane] = if gain < least[lane] { gain } else { least[lane] };
                 total[lane] += weight;
@@ -61,8 +83,8 @@ impl Word<'_, '_> {
         [total, least]
     }
 
-    /// Places among the topics on which darts fall, given the cumulative weights of a token, or where
-    /// another is to follow, their products with what it meets.
+    /// Topics on which darts fall, given the cumulative weights of a token, or where another is to follow,
+    /// their products with what it meets; and their places.
     #[inline(always)]
     fn pick(
         &mut self,
@@ -70,7 +92,7 @@ impl Word<'_, '_> {
         roundings: f32,
         uniforms: &mut impl UniformLanes,
         is_followed: bool,
-    ) -> Counts {
+    ) -> ([u16; LANES], Counts) {
         let (uniform, n_listed) = (uniforms.next(), self.among.len());
         let compared = &self.buffers.single_sums[..n_listed - 1];
         let (mut places, is_open) = pick(compared, total, 0..n_listed as i32, &uniform, roundings);
@@ -91,164 +113,52 @@ impl Word<'_, '_> {
             };
             pick_exactly(&mut places, &is_open, &uniform, weights, |place| place as i32);
         }
-        places
-    }
-
-    /// Gives a token of one lane another topic.
-    #[inline(always)]
-    fn exchange(&mut self, lane: usize, topics: &mut [u16; LANES], topic: u16) {
-        for counts in [&mut *self.balls, &mut self.buffers.held[..]] {
-            counts[usize::from(topics[lane])][lane] -= 1;
-            counts[usize::from(topic)][lane] += 1;
-        }
-        topics[lane] = topic;
-    }
-
-    /// Parts of a token's weight in one topic of each lane.
-    #[inline(always)]
-    pub(super) fn layers(&self, topics: &[u16; LANES]) -> Layers<Lanes> {
-        let mut layers = Layers::<Lanes> { unit: self.target.unit, ..Layers::default() };
-        let (row, scale) = (self.target.row(self.cell), self.second.scales[self.cell as usize]);
-        for (lane, &topic) in topics.iter().enumerate() {
-            let k = usize::from(topic);
-            layers.base[lane] = self.target.base[k];
-            layers.rate[lane] = self.second.rates[k];
-            layers.q[lane] = row[k];
-            layers.repeat[lane] = repeat_of(row[k], self.second.repeats[k] * scale);
-            layers.n[lane] = f64::from(self.balls[k][lane]);
-            layers.c[lane] = f64::from(self.buffers.held[k][lane]);
-        }
-        layers
-    }
-
-    /// The same in one topic of all lanes.
-    #[inline(always)]
-    fn layer(&self, topic: u16) -> Layers<f64> {
-        let k = usize::from(topic);
-        let q = self.target.row(self.cell)[k];
-        Layers {
-            unit: self.target.unit,
-            base: self.target.base[k],
-            rate: self.second.rates[k],
-            q,
-            repeat: repeat_of(q, self.second.repeat(self.cell, k)),
-            n: map_lanes(self.balls[k], f64::from),
-            c: map_lanes(self.buffers.held[k], f64::from),
-        }
-    }
-
-    #[inline(always)]
-    fn take(&mut self, topics: &[u16; LANES]) {
-        take(self.balls, topics);
-        take(&mut self.buffers.held, topics);
-    }
-
-    #[inline(always)]
-    fn put(&mut self, topics: &[u16; LANES]) {
-        put(self.balls, topics);
-        put(&mut self.buffers.held, topics);
-    }
-
-    /// Adds a token; weights of its topics before and after.
-    #[inline(always)]
-    fn add(&mut self, topics: &[u16; LANES]) -> [Lanes; 2] {
-        let weights = self.layers(topics).pair(0.0);
-        self.put(topics);
-        weights
-    }
-
-    /// Weights that the tokens after the first meet if all join its topic; see [`ahead`].
-    #[inline(always)]
-    fn ahead_of(&self, topics: &[u16; LANES], inverse: &Lanes, n_tokens: usize) -> Lanes {
-        ahead(&self.layers(topics).gains().0, inverse, n_tokens)
-    }
-
-    /// Fills the weights of the first token, and how they grow; returns the totals.
-    #[inline(always)]
-    fn fill_weights(&mut self) -> Lanes {
-        let mut total = [0.0; LANES];
-        for (place, &topic) in self.among.iter().enumerate() {
-            let (gains, weights) = self.layer(topic).gains();
-            self.buffers.gains[place] = gains;
-            self.buffers.weights[place] = weights;
-        }
-        for weights in &self.buffers.weights[..self.among.len()] {
-            for lane in 0..LANES {
-                total[lane] += weights[lane];
-            }
-        }
-        total
-    }
-
-    /// Fills the total weights that each of these tokens meets after the first, for which they are given.
-    #[inline(always)]
-    fn fill_totals(&mut self, topics: &[[u16; LANES]], first: &Lanes) {
-        self.buffers.totals.clear();
-        let (mut total, sequence) = (*first, &topics[..topics.len() - 1]);
-        for topics in sequence {
-            let [before, after] = self.add(topics);
-            for lane in 0..LANES {
-                total[lane] = (total[lane] + after[lane] - before[lane]).max(f64::MIN_POSITIVE);
-            }
-            self.buffers.totals.push(total);
-        }
-        sequence.iter().for_each(|topics| self.take(topics));
-    }
-
-    /// Fills the cumulative weights of the first token, times what those after it meet.
-    #[inline(always)]
-    fn accumulate_ahead(&mut self, inverse: &Lanes, n_tokens: usize) {
-        let BurstBuffers { weights, gains, sums, .. } = &mut *self.buffers;
-        let mut total = [0.0; LANES];
-        for ((sums, weights), gains) in
-            sums.iter_mut().zip(weights).zip(gains).take(self.among.len())
-        {
-            let ahead = ahead(gains, inverse, n_tokens);
-            for lane in 0..LANES {
-                total[lane] += weights[lane] * ahead[lane];
-            }
-            *sums = total;
-        }
-    }
-
-    /// Fills the cumulative weights of the next token; returns the totals.
-    #[inline(always)]
-    fn accumulate(&mut self) -> Lanes {
-        let BurstBuffers { weights, sums, .. } = &mut *self.buffers;
-        let mut total = [0.0; LANES];
-        for (sums, weights) in sums.iter_mut().zip(&weights[..self.among.len()]) {
-            for lane in 0..LANES {
-                total[lane] += weights[lane];
-            }
-            *sums = total;
-        }
-        total
+        (map_lanes(places, |place| self.among[place as usize]), places)
     }
 }
 
-/// The topic of the only token, which is out.
+/// Whether a token is the only one of its word.
+pub(super) trait Company {
+    const IS_ALONE: bool;
+}
+
+pub(super) struct Alone;
+pub(super) struct Beside;
+
+impl Company for Alone {
+    const IS_ALONE: bool = true;
+}
+
+impl Company for Beside {
+    const IS_ALONE: bool = false;
+}
+
+/// The topic of one token, which is out.
 #[polyabayes_macros::vectorised]
-pub(super) fn draw_single(
+pub(super) fn draw_one<C: Company, U: UniformLanes>(
     word: &mut Word<'_, '_>,
-    uniforms: &mut impl UniformLanes,
+    _company: &C,
+    uniforms: &mut U,
 ) -> [u16; LANES] {
-    let BurstBuffers { single, single_sums: sums, .. } = &mut *word.buffers;
+    let BurstBuffers { single, single_sums, held, .. } = &mut *word.buffers;
     let (q, unit) = (word.target.row(word.cell), word.target.unit as f32);
     let mut total = [0.0; LANES];
-    for (sums, &topic) in sums.iter_mut().zip(word.among) {
+    for (sums, &topic) in single_sums.iter_mut().zip(word.among) {
         let k = usize::from(topic);
-        let ((base, rate), q, balls) = (single[k], q[k] as f32, &word.balls[k]);
+        let repeat = repeat_of(q[k], word.second.repeat(word.cell, k)) as f32;
+        let ((base, rate), q, balls, held) = (single[k], q[k] as f32, &word.balls[k], &held[k]);
         for lane in 0..LANES {
             let n = balls[lane] as f32;
-            total[lane] += (base + unit * n) * q / (1.0 + rate * n);
+            let weight = if C::IS_ALONE { q } else { q + repeat * held[lane] as f32 };
+            total[lane] += (base + unit * n) * weight / (1.0 + rate * n);
         }
         *sums = total;
     }
-    let places = word.pick(&total, ROUNDINGS, uniforms, false);
-    map_lanes(places, |place| word.among[place as usize])
+    word.pick(&total, ROUNDINGS, uniforms, false).0
 }
 
-/// Moves two tokens by their conditional: the first by its weight times what the second then meets.
+/// Moves the two tokens of a word by their conditional: the first by its weight times what the second then
+/// meets.
 #[polyabayes_macros::vectorised]
 pub(super) fn redraw_pair<U: UniformLanes>(
     word: &mut Word<'_, '_>,
@@ -256,10 +166,9 @@ pub(super) fn redraw_pair<U: UniformLanes>(
     is_listed: &impl Fn(u16) -> bool,
     uniforms: &mut U,
 ) {
-    let before = [*topics[0], *topics[1]];
-    before.iter().for_each(|topics| word.take(topics));
+    topics.iter().for_each(|topics| word.take(topics, &Alone));
     let n_listed = word.among.len();
-    let [first_total, least_gain] = word.fill_singles();
+    let [first_total, least_gain] = word.fill_pair();
     // Totals are set to zero where single precision may be wrong: `pick` then draws in double.
     let (mut inverse, mut is_kept) = ([1.0; LANES], [0.0; LANES]);
     for lane in 0..LANES {
@@ -279,10 +188,9 @@ pub(super) fn redraw_pair<U: UniformLanes>(
     for lane in 0..LANES {
         total[lane] *= is_kept[lane];
     }
-    let [first, second] = topics;
-    let places = word.pick(&total, 2.02 * n_listed as f32 + PAIR_ROUNDINGS, uniforms, true);
-    *first = map_lanes(places, |place| word.among[place as usize]);
-    word.put(first);
+    let roundings = 2.02 * n_listed as f32 + PAIR_ROUNDINGS;
+    let (first, places) = word.pick(&total, roundings, uniforms, true);
+    word.put(&first, &Beside);
     let BurstBuffers { single_weights, single_gains, single_sums, .. } = &mut *word.buffers;
     total = [0.0; LANES];
     for place in 0..n_listed {
@@ -296,72 +204,15 @@ pub(super) fn redraw_pair<U: UniformLanes>(
     for lane in 0..LANES {
         total[lane] *= is_kept[lane];
     }
-    let places = word.pick(&total, PAIR_ROUNDINGS, uniforms, false);
-    *second = map_lanes(places, |place| word.among[place as usize]);
-    word.put(second);
+    let second = word.pick(&total, PAIR_ROUNDINGS, uniforms, false).0;
+    word.take(&first, &Beside);
     for lane in 0..LANES {
-        if !before.iter().all(|topics| is_listed(topics[lane])) {
-            word.exchange(lane, first, before[0][lane]);
-            word.exchange(lane, second, before[1][lane]);
+        if topics.iter().all(|topics| is_listed(topics[lane])) {
+            topics[0][lane] = first[lane];
+            topics[1][lane] = second[lane];
         }
     }
-}
-
-/// Moves some tokens: the first by its weight times those that the others then meet, the others in
-/// sequence, as the proposal of a Metropolis move.
-#[polyabayes_macros::vectorised]
-pub(super) fn redraw_together<U: UniformLanes>(
-    word: &mut Word<'_, '_>,
-    topics: &mut [[u16; LANES]],
-    is_listed: &impl Fn(u16) -> bool,
-    uniforms: &mut U,
-) {
-    let mut before = std::mem::take(&mut word.buffers.before);
-    before.clear();
-    before.extend_from_slice(topics);
-    before.iter().for_each(|topics| word.take(topics));
-    let n_tokens = topics.len();
-    let first = word.fill_weights();
-    let inverse = map_lanes(first, f64::recip);
-    let mut chance = word.ahead_of(&before[0], &inverse, n_tokens);
-    word.fill_totals(&before, &first);
-    word.accumulate_ahead(&inverse, n_tokens);
-    for (token, topics) in topics.iter_mut().enumerate() {
-        if token > 0 {
-            let totals = word.accumulate();
-            let met = &word.buffers.totals[token - 1];
-            for lane in 0..LANES {
-                chance[lane] *= totals[lane] / met[lane];
-            }
-        }
-        let places = pick_lanes(&word.buffers.sums[..word.among.len()], uniforms.next());
-        *topics = map_lanes(places, |place| word.among[place as usize]);
-        if token == 0 {
-            let ahead = word.ahead_of(topics, &inverse, n_tokens);
-            for lane in 0..LANES {
-                chance[lane] /= ahead[lane];
-            }
-        }
-        if token + 1 == n_tokens {
-            word.put(topics);
-        } else {
-            let [_, weights] = word.add(topics);
-            for lane in 0..LANES {
-                word.buffers.weights[places[lane] as usize][lane] = weights[lane];
-            }
-        }
-    }
-    let darts = uniforms.next();
-    for lane in 0..LANES {
-        let is_moved =
-            darts[lane] < chance[lane] && before.iter().all(|topics| is_listed(topics[lane]));
-        if !is_moved {
-            for (topics, old) in topics.iter_mut().zip(&before) {
-                word.exchange(lane, topics, old[lane]);
-            }
-        }
-    }
-    word.buffers.before = before;
+    topics.iter().for_each(|topics| word.put(topics, &Alone));
 }
 
 /// Weight that an earlier token of the word adds; none in a topic that cannot produce the word.
