@@ -8,7 +8,7 @@ use super::blocks::{DocumentBlock, Step, TopicWeights};
 use super::cells::{BurstCounts, BurstWeights, Cells};
 use super::dense::{self, Dense};
 use super::sparse::Sparse;
-use super::splits;
+use super::splits::{self, CorpusSizes};
 use super::tables;
 use super::tallies::Tallies;
 use crate::control::Observer;
@@ -32,17 +32,6 @@ const SMALL_COUNTS: u64 = 16;
 pub(in crate::training) struct SpareTallies {
     dense: Mutex<Vec<(usize, Dense)>>,
     sparse: Mutex<Vec<(usize, Sparse)>>,
-}
-
-/// Properties of a corpus that decide how its tokens are drawn.
-#[derive(Debug, Clone, Copy)]
-pub struct CorpusSizes {
-    /// Tokens of the longest document.
-    pub longest: u64,
-    /// All tokens.
-    pub n_tokens: u64,
-    /// Cells that are not zero.
-    pub n_cells: u64,
 }
 
 /// Results of a sweep over the tokens beside their topics.

@@ -11,7 +11,6 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::CorpusSizes;
 use super::blocks::{DocumentBlock, Step, TopicWeights};
 use super::tables;
 use crate::control::Observer;
@@ -40,6 +39,17 @@ const LANES: usize = 8;
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line([f64; LANES]);
+
+/// Properties of a corpus that decide how its tokens are drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct CorpusSizes {
+    /// Tokens of the longest document.
+    pub longest: u64,
+    /// All tokens.
+    pub n_tokens: u64,
+    /// Cells that are not zero.
+    pub n_cells: u64,
+}
 
 /// Whether the counts of a corpus are so large that it is faster to split them.
 pub(super) fn are_large(
