@@ -76,9 +76,7 @@ class ShardTokens:
         exposures = self.exposure_groups = numbered(shards.exposure)
         n_cells = sum(shard.n_cells for shard in shards.shards)
         sizes = shards.longest, shards.n_tokens, n_cells
-        self._training = ShardTraining(
-            shards.shards, folder, name, sizes, seed, n_jobs, exposures
-        )
+        self._training = ShardTraining(shards.shards, folder, name, sizes, seed, n_jobs, exposures)
         self._groups = _groups(shards, executor)
         self._n_kept = 0
 

@@ -55,8 +55,8 @@ class Blocks(NamedTuple):
     `word_starts` is blocks x (words + 1): the first token of each word, counted from the first of
     the block, and the end. `token_documents` are counted from the first document of the block.
     `documents_before` is the number of earlier documents of the corpus; `sizes` are the tokens
-    of its longest document, all its tokens, and its cells that are not zero. `documents` holds counts
-    if there are exposures.
+    of its longest document, all its tokens, and its cells that are not zero. `documents` holds
+    counts if there are exposures.
     """
 
     n_documents: NDArray[np.uint64]
