@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from record import Table, corpus, main, save, timed
+from record import Table, cells, corpus, main, save, timed
 from scipy import sparse
 
 import polyabayes as pb
@@ -80,15 +80,15 @@ def latency() -> None:
 
 def activities() -> None:
     """Topic weights of training documents, beside the fit."""
-    rng = np.random.default_rng(0)
-    rates = rng.gamma(0.5, size=(1000, 8)) @ rng.dirichlet(np.full(1000, 0.1), 8)
-    depths = rng.lognormal(np.log(400), 0.4, 1000)
-    cells, ap = pb.Corpus(rng.poisson(depths[:, np.newaxis] * rates)), corpus("ap")
-    lda, pfa = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
+    ap, lda, pfa = corpus("ap"), pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
     columns = {"documents": "s", "model": "s", "tokens": ",d"}
     columns |= {"fit, s": ".1f", "transform, s": ".2f", "share": ".2f", "again, s": ".3f"}
     table = Table("activities", "python benches/latency.py activities", columns, ["lda, Gibbs"])
-    rows = (("1,000 simulated cells", pfa, 8, cells), ("AP", lda, 20, ap), ("AP", lda, 100, ap))
+    rows = (
+        ("1,000 simulated cells", pfa, 8, cells(1000)),
+        ("AP", lda, 20, ap),
+        ("AP", lda, 100, ap),
+    )
     for name, kind, size, documents in rows:
         model = kind(size, max_iter=200, random_state=0, n_jobs=1)
         works = model.fit, model.transform, model.transform

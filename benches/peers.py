@@ -1,6 +1,6 @@
 """Side by side with installed peers, in one run: speed, held-out fit, its error, and the time.
 
-`python benches/peers.py [sweeps|held-out]`; without arguments both, which are kept in
+`python benches/peers.py [sweeps|held-out|counts]`; without arguments all, which are kept in
 benches/records: one thread and processor time of each. Every model is scored by `log_likelihood`
 on the same hold-out, beside the figure that its own library reports.
 """
@@ -13,7 +13,8 @@ from typing import Any
 import leaderboard
 import numpy as np
 import tomotopy
-from record import Table, main, save, timed
+from record import Table, cells, main, save, timed
+from sklearn.decomposition import NMF
 
 import polyabayes as pb
 
@@ -114,5 +115,55 @@ def held_out() -> None:
     save(table)
 
 
+def factorised(train: pb.Corpus, max_iter: int) -> Any:
+    """Poisson factor analysis of the cells."""
+    return pb.PoissonFactorAnalysis(8, max_iter=max_iter, n_jobs=1, random_state=0).fit(train)
+
+
+def kl_nmf(train: pb.Corpus, max_iter: int) -> Any:
+    """KL-NMF of scikit-learn, which has no prior of activities: one is fitted to those found."""
+    loss = {"solver": "mu", "beta_loss": "kullback-leibler", "tol": 0.0}
+    nmf = NMF(8, init="random", max_iter=max_iter, random_state=0, **loss)
+    return pb.interop.from_sklearn(nmf.fit(train.counts.astype(float)), documents=train)
+
+
+def schpf(train: pb.Corpus) -> Any:
+    """The model of github.com/simslab/scHPF at its defaults."""
+    from schpf import scHPF
+
+    np.random.seed(0)  # noqa: NPY002  (it draws from the global generator)
+    return scHPF(8, verbose=False).fit(train.counts.tocoo())
+
+
+CELL_FITS: dict[str, Callable[[pb.Corpus], Any]] = {
+    "polyabayes, 100 sweeps": partial(factorised, max_iter=100),
+    "polyabayes, 200 sweeps": partial(factorised, max_iter=200),
+    "scikit-learn, KL-NMF, 50 updates": partial(kl_nmf, max_iter=50),
+    "scikit-learn, KL-NMF, 100 updates": partial(kl_nmf, max_iter=100),
+    "scHPF": schpf,
+}
+
+
+def counts() -> None:
+    """Held-out nats per token of cells with large counts."""
+    corpus = cells(3_000)
+    train, test = corpus[:2_800], corpus[2_800:]
+    columns = {"3,000 cells": "s", "training, s": ".1f", "ratio": ".1f"}
+    columns |= {"nats per token": ".4f", "±": ".4f"}
+    table = Table("counts", f"{COMMAND} counts", columns, ["pfa, beta-gamma-gamma"])
+    first = 0.0
+    for name, fit in CELL_FITS.items():
+        model, seconds = timed(fit, train)
+        first = first or seconds
+        scored = test
+        if name == "scHPF":
+            exposure = pb.interop.schpf_exposure(model.project(test.counts.tocoo()))
+            scored = test.with_exposure(exposure)
+        found = pb.log_likelihood(model, scored, nats_per_token_std_error=0.0005, random_state=0)
+        error = found.total_std_error / test.n_tokens
+        table.add(name, seconds, seconds / first, found.nats_per_token, error)
+    save(table)
+
+
 if __name__ == "__main__":
-    main(sweeps, held_out)
+    main(sweeps, held_out, counts)

@@ -104,6 +104,14 @@ def corpus(name: str) -> pb.Corpus:
     return pb.read_corpus(DATA / f"{name}.ldac.gz", vocabulary=DATA / f"{name}.vocab")
 
 
+def cells(n_cells: int) -> pb.Corpus:
+    """Simulated cells of 1,000 genes and eight programmes, a count in two of which is not 0."""
+    rng = np.random.default_rng(0)
+    rates = rng.gamma(0.5, size=(n_cells, 8)) @ rng.dirichlet(np.full(1000, 0.1), 8)
+    depths = rng.lognormal(np.log(400), 0.4, n_cells)
+    return pb.Corpus(rng.poisson(depths[:, np.newaxis] * rates))
+
+
 def letter_shares() -> np.ndarray:
     """Shares of the bigrams of English."""
     import pandas as pd

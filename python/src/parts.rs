@@ -9,8 +9,8 @@ use numpy::{
 };
 use polyabayes::math::ExactSum;
 use polyabayes::training::{
-    self, BurstWeights, ChainState, ExposedTokens, ExposureGroups, FirstTopics, Part, Position,
-    PseudoCounts, SweptTokens, Tokens, TopicWeights,
+    self, BurstWeights, ChainState, CorpusSizes, ExposedTokens, ExposureGroups, FirstTopics, Part,
+    Position, PseudoCounts, SweptTokens, Tokens, TopicWeights,
 };
 use polyabayes::{Error, Observer, Result};
 use pyo3::exceptions::PyValueError;
@@ -194,8 +194,7 @@ impl Tokens for ShardTokens {
             let (found, n_tables): (Bound<'_, PyAny>, PyReadonlyArray1<'_, u64>) =
                 found.extract()?;
             copy_counts(&found, counts)?;
-            let n_tables = n_tables.as_slice()?.to_vec();
-            Ok(SweptTokens { n_tables, ..SweptTokens::default() })
+            Ok(SweptTokens { n_tables: n_tables.as_slice()?.to_vec(), ..SweptTokens::default() })
         })
     }
 
@@ -254,19 +253,21 @@ pub(crate) struct Blocks<'py> {
     word_starts: PyReadonlyArray2<'py, u32>,
     token_documents: PyReadonlyArray1<'py, u16>,
     documents_before: usize,
-    longest: u64,
+    /// Tokens of the longest document of the corpus, all its tokens, and its cells that are not zero.
+    sizes: (u64, u64, u64),
     documents: Option<Py<Documents>>,
 }
 
 impl Blocks<'_> {
     fn to_core(&self) -> PyResult<Part<'_>> {
+        let (longest, n_tokens, n_cells) = self.sizes;
         Ok(Part {
             n_words: self.word_starts.as_array().ncols().saturating_sub(1),
             n_documents: self.n_documents.as_slice()?,
             word_starts: self.word_starts.as_slice()?,
             token_documents: self.token_documents.as_slice()?,
             documents_before: self.documents_before,
-            longest: self.longest,
+            sizes: CorpusSizes { longest, n_tokens, n_cells },
             counts: self.documents.as_ref().map(|documents| &*documents.get().0),
         })
     }

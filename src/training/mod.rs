@@ -38,6 +38,7 @@ pub use pseudo_counts::PseudoCounts;
 pub use schedule::{Schedule, TopicStep};
 pub use start::{TopicStart, find_topics};
 pub use sweeps::{
-    BurstCounts, BurstWeights, ExposedTokens, RepeatedWord, SweptTokens, TopicWeights, Topics,
+    BurstCounts, BurstWeights, CorpusSizes, ExposedTokens, RepeatedWord, SweptTokens, TopicWeights,
+    Topics,
 };
 pub use tokens::{ChainState, ExposureGroups, FirstTopics, MemoryTokens, Position, Tokens};

@@ -9,7 +9,8 @@ use rayon::prelude::*;
 use super::limits::check_topics;
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
-    self, DocumentBlock, ExposedTokens, SpareTallies, Step, TopicWeights, add_words, ln_urns,
+    self, CorpusSizes, DocumentBlock, ExposedTokens, SpareTallies, Step, TopicWeights, add_words,
+    ln_urns,
 };
 use super::tokens::Position;
 use crate::control::Observer;
@@ -33,8 +34,8 @@ pub struct Part<'a> {
     pub token_documents: &'a [u16],
     /// Documents of the corpus before the part.
     pub documents_before: usize,
-    /// Tokens of the longest document of the corpus.
-    pub longest: u64,
+    /// Those of the corpus.
+    pub sizes: CorpusSizes,
     /// The documents themselves, which only sweeps over documents of different exposures read.
     pub counts: Option<&'a CountMatrix>,
 }
@@ -138,7 +139,7 @@ pub fn sweep_part(
     let step = Step { urns: weights, key: to.key(seed) };
     let spare = SpareTallies::default();
     let swept =
-        sweeps::sweep(&mut blocks, part.counts, part.longest, step, tables, &spare, observer)?;
+        sweeps::sweep(&mut blocks, part.counts, part.sizes, step, tables, &spare, observer)?;
     add_words(&blocks, n_topics, counts);
     let mut rest = topics;
     for block in &blocks {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::limits::{check_tokens, check_topics};
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
-    self, BurstWeights, DocumentBlock, ExposedTokens, SpareTallies, Step, SweptTokens,
+    self, BurstWeights, CorpusSizes, DocumentBlock, ExposedTokens, SpareTallies, Step, SweptTokens,
     TopicWeights, add_words, count_words, ln_bursts, ln_urns, split_documents,
 };
 use crate::control::Observer;
@@ -184,6 +184,7 @@ pub trait Tokens {
 pub struct MemoryTokens<C> {
     counts: C,
     lengths: Vec<u32>,
+    sizes: CorpusSizes,
     exposures: Option<ExposureGroups>,
     blocks: Vec<DocumentBlock>,
     /// Topics of the best start, where there is more than one, in the order of documents and cells.
@@ -209,10 +210,16 @@ impl<C: Deref<Target = CountMatrix>> MemoryTokens<C> {
         let new = |documents| DocumentBlock::new(matrix, documents, 0, topics);
         let blocks = documents.into_par_iter().map(new).collect::<Result<_>>()?;
         let lengths = counts.documents().map(|document| document.n_tokens() as u32).collect();
+        let sizes = CorpusSizes {
+            longest: counts.documents().map(Document::n_tokens).max().unwrap_or(0),
+            n_tokens: counts.n_tokens(),
+            n_cells: counts.counts().len() as u64,
+        };
         let exposures = counts.exposures().map(numbered);
         Ok(MemoryTokens {
             counts,
             lengths,
+            sizes,
             exposures,
             blocks,
             best: None,
@@ -276,9 +283,9 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
         observer: &dyn Observer,
     ) -> Result<SweptTokens> {
         let (step, n_topics) = (Step { urns: weights, key: to.key(seed) }, weights.a.n_topics());
-        let longest = self.counts.documents().map(Document::n_tokens).max().unwrap_or(0);
+        let sizes = self.sizes;
         let (documents, blocks) = (Some(&*self.counts), &mut self.blocks);
-        let swept = sweeps::sweep(blocks, documents, longest, step, tables, &self.spare, observer);
+        let swept = sweeps::sweep(blocks, documents, sizes, step, tables, &self.spare, observer);
         count_words(&self.blocks, n_topics, counts);
         swept
     }

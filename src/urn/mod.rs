@@ -18,10 +18,8 @@
 //! the margins of a network, of counts in scattered rows. A common loop would bring the loop over
 //! margins into every draw of a document.
 
-mod balls;
 mod bursts;
 mod chains;
-mod gibbs;
 mod local;
 mod opening;
 mod order;
@@ -29,10 +27,8 @@ mod relabel;
 mod shortlists;
 mod target;
 
-pub use balls::Balls;
 pub use bursts::{BurstTarget, Bursts, TopicBursts};
 pub use chains::TopicChains;
-pub use gibbs::Sweeper;
 pub use local::{Extent, LocalUrn};
 pub use order::SweepOrder;
 pub use shortlists::{LEFT_OUT, Shortlists};

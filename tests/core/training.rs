@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use polyabayes::CountMatrix;
 use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
 use polyabayes::training::{
-    ChainState, LdaPrior, MemoryTokens, PfaPrior, Position, PseudoCounts, Tokens, TopicWeights,
+    ChainState, CorpusSizes, LdaPrior, MemoryTokens, Part, PfaPrior, Position, PseudoCounts,
+    Tokens, TopicWeights, order_tokens, sweep_part,
 };
 
 use common::{MemoryChain, drawing, lda, lda_globals, pfa, uniform};
@@ -65,6 +66,19 @@ fn check_frequencies(
     state_of: impl Fn(Vec<u16>) -> Vec<u16>,
     ln_weight: impl Fn(&[u16]) -> f64,
 ) {
+    let next = || {
+        chain.sweep(&()).unwrap();
+        state_of(chain.tokens().topics())
+    };
+    check_draws(next, states, ln_weight);
+}
+
+/// The same of the states that come next.
+fn check_draws(
+    mut next: impl FnMut() -> Vec<u16>,
+    states: &[Vec<u16>],
+    ln_weight: impl Fn(&[u16]) -> f64,
+) {
     const BATCHES: usize = 50;
     const SWEEPS: usize = 4_000;
     let weights: Vec<f64> = states.iter().map(|z| ln_weight(z).exp()).collect();
@@ -72,8 +86,7 @@ fn check_frequencies(
     let mut batches = vec![HashMap::<Vec<u16>, f64>::new(); BATCHES];
     for batch in &mut batches {
         for _ in 0..SWEEPS {
-            chain.sweep(&()).unwrap();
-            *batch.entry(state_of(chain.tokens().topics())).or_default() += 1.0 / SWEEPS as f64;
+            *batch.entry(next()).or_default() += 1.0 / SWEEPS as f64;
         }
     }
     let mut chi_squared = 0.0;
@@ -207,6 +220,48 @@ fn pfa_of_every_prior_visits_assignments_as_often_as_its_posterior_says() {
     check_pfa(false, true, 3);
     check_pfa(true, true, 4);
     check_pfa(false, false, 5);
+}
+
+/// Counts are split given φ, in documents of equal exposures and of others.
+#[test]
+fn large_counts_are_split_as_often_as_their_posterior_says() {
+    let (r, weights, rates) = ([0.7, 1.4], [0.2, 0.5, 0.8, 0.5], [1.0, 1.5]);
+    let counts = CountMatrix::from_dense(&[vec![2, 2], vec![0, 2]]).unwrap();
+    let exposures = [0.5, 2.0];
+    let counts = counts.with_exposures(exposures.to_vec()).unwrap();
+    let (word_starts, token_documents) = order_tokens(&counts).unwrap();
+    let sizes = CorpusSizes { longest: 4, n_tokens: 1 << 20, n_cells: 1 << 18 };
+    for rates in [None, Some(&rates[..])] {
+        let part = Part {
+            n_words: 2,
+            n_documents: &[2],
+            word_starts: &word_starts,
+            token_documents: &token_documents,
+            documents_before: 0,
+            sizes,
+            counts: Some(&counts),
+        };
+        let a = PseudoCounts::shared(&r);
+        let urns = TopicWeights { a, weights: &weights, scale: &[1.0; 2], rates, bursts: None };
+        let (mut topics, mut sweep) = (vec![0; 6], 0);
+        let next = || {
+            sweep += 1;
+            let at = (6, Position::Chain { sweep });
+            sweep_part(part, &mut topics, urns, at, false, &mut [0; 4], &()).unwrap();
+            topics.clone()
+        };
+        check_draws(next, &assignments(6), |z| {
+            let (mut n, mut ln_value) = ([[0; 2]; 2], 0.0);
+            for (token, topic) in z.iter().map(|&topic| usize::from(topic)).enumerate() {
+                let document = usize::from(token_documents[token]);
+                let word = usize::from(token >= word_starts[1] as usize);
+                n[document][topic] += 1;
+                ln_value += f64::ln(weights[2 * word + topic]);
+                ln_value -= rates.map_or(0.0, |x| f64::ln(x[topic] + exposures[document]));
+            }
+            ln_value + (0..4).map(|i| ln_rising(r[i % 2], n[i / 2][i % 2])).sum::<f64>()
+        });
+    }
 }
 
 /// All that a chain has come to.

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.processes import python
 
-# Golden values of every method, and training by EM with many digits that could differ.
+# Golden values of every method, EM with many digits that could differ, and large counts.
 PROGRAM = """
 import test_golden
 import polyabayes as pb
@@ -15,9 +15,10 @@ import polyabayes as pb
 for case in test_golden.CASES:
     print(case, *(value.hex() for value in test_golden.compute(case)))
 corpus = pb.datasets.make_lda_corpus(60, 400, 12, document_length=80, random_state=0).corpus
-for method, topics in (("em", 10), ("gibbs", 10), ("gibbs", 90)):
+runs = ("em", 10, 1), ("gibbs", 10, 1), ("gibbs", 90, 1), ("gibbs", 10, 30)
+for method, topics, factor in runs:
     lda = pb.LatentDirichletAllocation(topics, fit_method=method, max_iter=12, random_state=0)
-    print(method, topics, lda.fit(corpus).components_.tobytes().hex())
+    print(method, topics, lda.fit(factor * corpus.counts).components_.tobytes().hex())
 """
 # The C library of Linux then rounds exp and ln otherwise; other systems do not read it.
 NO_FMA = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2"}

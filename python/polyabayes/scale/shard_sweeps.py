@@ -38,14 +38,14 @@ class ShardTraining(NamedTuple):
     """Properties of a run, for all tasks.
 
     The folder holds the topics of tokens, in files whose names contain `name`, which is unique to
-    the run. `longest` is the number of tokens of the longest document. `stamps` are the stamps of
-    each shard's files at the start; empty before.
+    the run. `sizes` are the tokens of the longest document, all tokens, and the cells that are
+    not zero. `stamps` are the stamps of each shard's files at the start; empty before.
     """
 
     shards: tuple[Shard, ...]
     folder: Path
     name: str
-    longest: int
+    sizes: tuple[int, int, int]
     seed: int
     n_jobs: int
     exposures: Exposures | None = None
@@ -69,7 +69,7 @@ class ShardTraining(NamedTuple):
         """The documents of a shard, a few blocks at a time."""
         n_blocks = max(_BLOCKS, _THREAD_BLOCKS * self.n_jobs)
         path = self._order_path(shard)
-        return block_groups(path, shard, n_blocks, self.longest, exposures)
+        return block_groups(path, shard, n_blocks, self.sizes, exposures)
 
     def _order_path(self, shard: Shard) -> Path:
         return self.folder / f"{shard.folder.name}.{self.name}.order"

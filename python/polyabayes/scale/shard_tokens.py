@@ -74,9 +74,9 @@ class ShardTokens:
         folder = folder.resolve()
         remove_unfinished(folder, f"*.{name}.*")
         exposures = self.exposure_groups = numbered(shards.exposure)
-        self._training = ShardTraining(
-            shards.shards, folder, name, shards.longest, seed, n_jobs, exposures
-        )
+        n_cells = sum(shard.n_cells for shard in shards.shards)
+        sizes = shards.longest, shards.n_tokens, n_cells
+        self._training = ShardTraining(shards.shards, folder, name, sizes, seed, n_jobs, exposures)
         self._groups = _groups(shards, executor)
         self._n_kept = 0
 

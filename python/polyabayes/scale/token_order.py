@@ -54,20 +54,25 @@ class Blocks(NamedTuple):
 
     `word_starts` is blocks x (words + 1): the first token of each word, counted from the first of
     the block, and the end. `token_documents` are counted from the first document of the block.
-    `documents_before` is the number of earlier documents of the corpus, and `longest` the number of
-    tokens of its longest document. `documents` holds counts if there are exposures.
+    `documents_before` is the number of earlier documents of the corpus; `sizes` are the tokens
+    of its longest document, all its tokens, and its cells that are not zero. `documents` holds
+    counts if there are exposures.
     """
 
     n_documents: NDArray[np.uint64]
     word_starts: NDArray[np.uint32]
     token_documents: NDArray[np.uint16]
     documents_before: int
-    longest: int
+    sizes: tuple[int, int, int]
     documents: _core.Documents | None
 
 
 def block_groups(
-    path: Path, shard: Shard, n_blocks: int, longest: int, exposures: Exposures | None = None
+    path: Path,
+    shard: Shard,
+    n_blocks: int,
+    sizes: tuple[int, int, int],
+    exposures: Exposures | None = None,
 ) -> Iterator[Blocks]:
     """Blocks of a shard, `n_blocks` at a time, in the order from :func:`write_order`."""
     first, blocks = 0, _read(path, shard)
@@ -76,7 +81,7 @@ def block_groups(
         last, before = first + int(n_documents.sum()), shard.first_document + first
         documents = None if exposures is None else _rows(shard, first, last, exposures)
         starts = starts.reshape(len(n_documents), -1)
-        yield Blocks(n_documents, starts, tokens, before, longest, documents)
+        yield Blocks(n_documents, starts, tokens, before, sizes, documents)
         first = last
 
 

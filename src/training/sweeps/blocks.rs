@@ -57,7 +57,7 @@ pub(in crate::training) struct Step<'a> {
 
 impl<'a> Step<'a> {
     /// The urn of a word.
-    fn word(&self, word: usize) -> Word<'a> {
+    pub(super) fn word(&self, word: usize) -> Word<'a> {
         let TopicWeights { a, weights, scale, .. } = self.urns;
         let n_topics = a.n_topics();
         Word { a: a.first(), weights: &weights[word * n_topics..][..n_topics], scale }
@@ -140,6 +140,12 @@ impl DocumentBlock {
     /// Topics of the tokens in the order of the words.
     pub(in crate::training) fn topics(&self) -> &[u16] {
         &self.topics
+    }
+
+    /// Documents of the tokens of a word, and their topics.
+    pub(super) fn word_mut(&mut self, word: usize) -> (&[u32], &mut [u16]) {
+        let tokens = self.word_starts[word]..self.word_starts[word + 1];
+        (&self.token_documents[tokens.clone()], &mut self.topics[tokens])
     }
 
     /// Tokens of each document.

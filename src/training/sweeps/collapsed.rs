@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::blocks::{DocumentBlock, Step, TopicWeights};
 use super::cells::{BurstCounts, BurstWeights, Cells};
 use super::dense::{self, Dense};
-use super::long_documents;
 use super::sparse::Sparse;
+use super::splits::{self, CorpusSizes};
 use super::tables;
 use super::tallies::Tallies;
 use crate::control::Observer;
@@ -16,7 +16,6 @@ use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
 use crate::math::{ExactSum, RisingTable, ln_rising};
 use crate::training::pseudo_counts::PseudoCounts;
-use crate::urn::Balls;
 
 /// Topics from which a draw passes over those of its document instead of all.
 const SPARSE_TOPICS: usize = 256;
@@ -44,22 +43,22 @@ pub struct SweptTokens {
     pub bursts: BurstCounts,
 }
 
-/// Draws the topics of all tokens of some blocks, the longest document of the corpus having `longest`
-/// tokens; the documents themselves, `counts`, are needed where their exposures differ.
+/// Draws the topics of all tokens of some blocks of a corpus; the documents themselves, `counts`, are
+/// needed where their exposures differ.
 ///
 /// If `tables` is set, it also draws, and sums over the documents of each group, the number of tables
 /// CRT(n_dk, a_dk) that seat the tokens of topic k (PFA notes, eq. 20 corrected); else they are zeros.
 pub(in crate::training) fn sweep(
     blocks: &mut [DocumentBlock],
     counts: Option<&CountMatrix>,
-    longest: u64,
+    sizes: CorpusSizes,
     step: Step<'_>,
     tables: bool,
     spare: &SpareTallies,
     observer: &dyn Observer,
 ) -> Result<SweptTokens> {
     let n_topics = step.urns.a.n_topics();
-    let is_long = longest > dense::MAX_COUNT;
+    let is_long = sizes.longest > dense::MAX_COUNT;
     let is_own = step.urns.a.is_grouped() || step.urns.rates.is_some();
     let documents = || counts.ok_or(Error::Empty { name: "documents of the part" });
     let bursts = step.urns.bursts;
@@ -67,12 +66,15 @@ pub(in crate::training) fn sweep(
     let grows = |(a, inverse): (&f64, &f64)| a * inverse <= 1.0;
     let grow = bursts.is_none_or(|it| step.urns.a.first().iter().zip(it.inverse).all(grows));
     let is_listed = !is_own && grow && (n_topics >= SPARSE_TOPICS || is_long);
-    if is_listed || is_long {
+    let is_large = bursts.is_none() && splits::are_large(sizes, n_topics);
+    let is_split = is_large || is_own && is_long;
+    if is_listed || is_long || is_split {
         // Counts of an earlier dense sweep do not follow this one.
         spare.dense.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
-    if is_own && is_long {
-        let n_tables = long_documents::sweep(blocks, documents()?, step, tables, observer)?;
+    if is_split {
+        let exposed = step.urns.rates.map(|_| documents()).transpose()?;
+        let n_tables = splits::sweep(blocks, exposed, step, tables, observer)?;
         return Ok(SweptTokens { n_tables, bursts: BurstCounts::default() });
     }
     if is_listed {
@@ -195,12 +197,13 @@ pub(in crate::training) fn ln_urns(blocks: &[DocumentBlock], a: PseudoCounts<'_>
     };
     let ln_block = |block: &DocumentBlock| {
         let topics = block.topics_by_document();
-        let (mut balls, mut rest) = (Balls::new(a.first()), &topics[..]);
+        let (mut counts, mut rest) = (vec![0u32; a.n_topics()], &topics[..]);
         let ln_document = |(doc_ix, &length): (usize, &usize)| {
             let (own, after) = rest.split_at(length);
             rest = after;
-            balls.refill(own);
-            let drawn = balls.drawn().iter().zip(a.row(doc_ix)).enumerate();
+            counts.fill(0);
+            own.iter().for_each(|&topic| counts[usize::from(topic)] += 1);
+            let drawn = counts.iter().zip(a.row(doc_ix)).enumerate();
             let drawn = drawn.filter(|(_, (n, _))| **n > 0);
             drawn.map(|(topic, (&n, &a))| ln_rising(topic, a, u64::from(n))).sum::<f64>()
         };

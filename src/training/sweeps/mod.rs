@@ -11,10 +11,10 @@ mod dense;
 mod exposed;
 mod groups;
 mod inverse_cdf;
-mod long_documents;
 #[cfg(target_arch = "x86_64")]
 mod sixteen;
 mod sparse;
+mod splits;
 mod tables;
 mod tallies;
 #[cfg(test)]
@@ -28,5 +28,6 @@ pub use collapsed::SweptTokens;
 pub(super) use collapsed::{SpareTallies, add_words, count_words, ln_bursts, ln_urns, sweep};
 pub use exposed::ExposedTokens;
 pub(super) use exposed::by_exposure;
+pub use splits::CorpusSizes;
 pub use topics::Topics;
 pub(super) use topics::totals;

@@ -31,6 +31,9 @@ PFA_MODELS = {
 # The same on documents of different exposures.
 EXPOSED_MODELS = {f"exposed {kind}": options for kind, options in PFA_MODELS.items()}
 EXPOSED = CORPUS.with_exposure(np.random.default_rng(1).choice([0.5, 1.0, 1.5, 3.7], 82))
+# The same on counts so large that they are split over the topics.
+LARGE_MODELS = {"large beta-gamma-gamma": PFA_MODELS["beta-gamma-gamma"]}
+LARGE = pb.Corpus(90 * CORPUS.counts, CORPUS.vocabulary).with_exposure(EXPOSED.exposure)
 
 
 def lda(kind, **options):
@@ -41,12 +44,12 @@ def new_model(kind, **options):
     """LDA or Poisson factor analysis."""
     if kind in MODELS:
         return lda(kind, **options)
-    own = (PFA_MODELS | EXPOSED_MODELS)[kind]
+    own = (PFA_MODELS | EXPOSED_MODELS | LARGE_MODELS)[kind]
     return pb.PoissonFactorAnalysis(4, **{**SETTINGS, **own, **options})
 
 
 def corpus_of(kind):
-    return EXPOSED if kind in EXPOSED_MODELS else CORPUS
+    return LARGE if kind in LARGE_MODELS else EXPOSED if kind in EXPOSED_MODELS else CORPUS
 
 
 def looks_of(kind):

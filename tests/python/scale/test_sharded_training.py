@@ -14,6 +14,8 @@ from helpers.sharded_training import (
     CORPUS,
     EXPOSED,
     EXPOSED_MODELS,
+    LARGE,
+    LARGE_MODELS,
     MODELS,
     N_WORDS,
     PFA_MODELS,
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
-@pytest.mark.parametrize("kind", [*MODELS, *PFA_MODELS, *EXPOSED_MODELS])
+@pytest.mark.parametrize("kind", [*MODELS, *PFA_MODELS, *EXPOSED_MODELS, *LARGE_MODELS])
 def test_shards_give_the_bits_of_memory(tmp_path, kind, n_shards):
     corpus = corpus_of(kind)
     shards = pb.write_shards(corpus, tmp_path, n_shards)
@@ -61,11 +63,12 @@ def test_exposures_are_those_of_the_call_of_the_shards_or_none(tmp_path):
         new_model("gap", **state).fit(shards.with_exposure(2.0))
 
 
-def test_different_exposures_of_many_documents_of_threads(tmp_path):
+@pytest.mark.parametrize("corpus", [CORPUS, LARGE])
+def test_different_exposures_of_many_documents_of_threads(tmp_path, corpus):
     exposure = np.random.default_rng(2).gamma(3.0, size=82)
-    shards = pb.write_shards(CORPUS.with_exposure(exposure), tmp_path, 2)
+    shards = pb.write_shards(corpus.with_exposure(exposure), tmp_path, 2)
     model = new_model("beta-gamma-gamma", n_jobs=2).fit(shards)
-    expected = new_model("beta-gamma-gamma", n_jobs=1).fit(CORPUS, exposure=exposure)
+    expected = new_model("beta-gamma-gamma", n_jobs=1).fit(corpus, exposure=exposure)
     assert_same(model, expected)
 
 
@@ -143,7 +146,7 @@ def test_counts_that_overflow_are_found(tmp_path, monkeypatch):
 def test_folders_that_workers_do_not_share_are_named(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     training = shard_sweeps.ShardTraining(
-        shards.shards, tmp_path / "elsewhere", "name", shards.longest, 0, 1
+        shards.shards, tmp_path / "elsewhere", "name", (shards.longest, 1, 1), 0, 1
     )
     with pytest.raises(FileAccessError, match="all workers share"):
         shard_sweeps.inspect_shards(training, [0])
