@@ -3,7 +3,7 @@
 //! All tokens of a word are one step. Their partition over topics has, given the other words', the
 //! law of K independent negative binomials conditioned on their sum (L2R eqs. 17 and 19). With
 //! `b = a + n`, the generating function Π_k (1 - q_k z)^{-b_k} has coefficients
-//! `m e_m = Σ_j s_j e_{m-j}`, `s_j = Σ_k b_k q_k^j`: [`WordGroups`] with x = b q and g = q.
+//! `m e_m = Σ_j s_j e_{m-j}`, `s_j = Σ_k b_k q_k^j`: `WordGroups` with x = b q and g = q.
 
 use rand::{Rng, RngExt};
 
