@@ -28,7 +28,7 @@ from polyabayes.data.counts import (
 )
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
-from polyabayes.data.naming import rows_by_name
+from polyabayes.data.naming import in_default_order, rows_by_name
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 _WORDS_SHOWN = 10
@@ -54,7 +54,8 @@ class Corpus(DocumentCounts):
     metadata : DataFrame or mapping of str to sequence, n_documents rows, optional
         Properties of the documents, one per column: groups, dates, covariates. If there are ids,
         rows are matched with them by their index, or else by a column that holds all ids; so are
-        those of `exposure` by an index.
+        those of `exposure` by an index. Those for a DataFrame with the default index are matched
+        with it if their index holds the same numbers.
 
     Attributes
     ----------
@@ -101,7 +102,11 @@ class Corpus(DocumentCounts):
         exposure: Any = None,
         metadata: Any = None,
     ) -> None:
-        self._fill(_source_of(counts, "counts"), "counts", vocabulary, ids, exposure, metadata)
+        found = _source_of(counts, "counts")
+        if ids is None and found.ids is None:
+            exposure = in_default_order("exposure", exposure, counts)
+            metadata = in_default_order("metadata", metadata, counts)
+        self._fill(found, "counts", vocabulary, ids, exposure, metadata)
 
     def _fill(
         self,

@@ -97,6 +97,18 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     return rows
 
 
+def in_default_order(name: str, rows: Any, frame: Any) -> Any:
+    """Rows of a table in the order of a frame whose index is the default one, no names of rows.
+
+    Only an index with the same numbers orders them: another one is of no meaning.
+    """
+    if isinstance(rows, Mapping):
+        return {key: in_default_order(name, x, frame) for key, x in rows.items()}
+    own, index = checks.index_of(frame), checks.index_of(rows)
+    are_same = own is not None and index is not None and set(own) == set(index)
+    return rows_by_name(name, rows, own) if are_same else rows
+
+
 def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, str]:
     """A series or frame of a mapping, and code of it; columns without names go by place."""
     pandas, known = import_pandas(), set(map(str, () if names is None else names))

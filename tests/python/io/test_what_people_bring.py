@@ -106,6 +106,20 @@ def test_rows_of_pandas_are_matched_by_name_with_the_documents(call):
     np.testing.assert_array_equal(call(pd.concat([others, OWN[::-1]])), expected)
 
 
+def test_rows_sorted_apart_are_matched_by_the_default_index_of_a_frame():
+    counts = pd.DataFrame([[2, 0], [0, 3], [1, 1]], columns=["ball", "cell"])
+    years = pd.DataFrame({"yr": [2010, 2001, 2002]}).sort_values("yr")
+    for table in (years, {"yr": years["yr"]}):
+        corpus = pb.Corpus(counts, metadata=table, exposure=years["yr"])
+        assert corpus.metadata["yr"].tolist() == corpus.exposure.tolist() == [2010, 2001, 2002]
+    # Without names of rows, and by another index, rows go by their place.
+    other = years.set_axis([5, 2, 0])
+    for X, table in ((counts.to_numpy(), years), (counts, other)):
+        assert pb.Corpus(X, metadata=table).metadata["yr"].tolist() == [2001, 2002, 2010]
+    named = pb.Corpus(counts, ids=["1", "2", "0"], metadata=years)
+    assert named.metadata["yr"].tolist() == [2001, 2002, 2010]
+
+
 def test_weights_and_covariates_of_rows_are_matched_by_name():
     answers = pd.DataFrame({"q1": list("yynn") * 3, "q2": list("ynyn") * 3, "q3": list("yynn") * 3})
     ages = pd.DataFrame({"age": np.arange(12.0)})
