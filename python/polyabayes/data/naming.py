@@ -14,7 +14,7 @@ from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import columns_of_words
-from polyabayes.data.names import NAMES
+from polyabayes.data.names import NAMES, is_headed
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
 # Folders, and endings of names of files; others, such as ".v1", may tell documents apart.
@@ -179,14 +179,30 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     if frame is None or not all(isinstance(column, str) for column in frame.columns):
         return topics, vocabulary
     frame = frame.infer_objects()
-    labels = [column for column in frame.columns if frame[column].dtype.kind not in "biuf"]
-    turned = frame.drop(columns=labels)
+    numbers = [column for column in frame.columns if column.lower() in NAMES["row"]]
+    are_shares = np.allclose(frame.select_dtypes("number").sum(axis=1), 1, _ROUNDED)
+    labels = [
+        column
+        for column in frame.columns.drop(numbers)
+        if (kind := frame[column].dtype.kind) not in "biuf"
+        or (kind in "iu" and column.lower() == "topic" and not are_shares)
+    ]
+    turned = frame.drop(columns=numbers + labels)
     if turned.empty:
         raise checks.wrong(name, None, f"holds no numbers: use {name}.astype(float)")
     of_columns, of_rows = (np.allclose(turned.sum(axis=axis), 1, _ROUNDED) for axis in (0, 1))
     has_words = of_columns and not of_rows
-    if labels or has_words:
-        code = f"{name}{f'.set_index({labels})' * bool(labels)}{'.T' * has_words}"
+    terms = [column for column in labels if is_headed(column, "words in rows")]
+    rest = [column for column in frame.columns if column not in numbers + terms]
+    is_tidy = len(terms) == 1 and len(rest) == 2 and rest[1] not in labels
+    if is_tidy and (rest[0] in labels or frame[terms[0]].duplicated().any()):
+        code = f"pivot(index={rest[0]!r}, columns={terms[0]!r}, values={rest[1]!r})"
+        told = f"seems to have a row for each topic and word: use {name}.{code}"
+        raise checks.wrong(name, None, told)
+    if labels or numbers or has_words:
+        dropped = f".drop(columns={numbers})" if labels and numbers else ""
+        labels = labels or numbers
+        code = f"{name}{dropped}{f'.set_index({labels})' * bool(labels)}{'.T' * has_words}"
         told = "words in rows; topics are rows" if has_words else "columns that are no words"
         raise checks.wrong(name, None, f"seems to have {told}: use {code}")
     words, column_of = columns_of_words(list(frame.columns))

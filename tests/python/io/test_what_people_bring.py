@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.io import mmwrite
 
 import polyabayes as pb
-from helpers.refusals import assert_refused
+from helpers.refusals import assert_refused, call_of
 from polyabayes.exceptions import (
     DataWarning,
     FileFormatError,
@@ -183,6 +183,36 @@ def test_columns_of_topics_are_the_vocabulary(make):
             np.testing.assert_allclose(found.values, expected, rtol=1e-12)
     other = [*WORDS[:5], "g"]
     assert_refused(InvalidArgumentError, "'f', 'g'", make, SIGNATURES, vocabulary=other)
+
+
+TIDY = pd.DataFrame(
+    {"topic": [1, 1, 2, 2], "term": list("abab"), "beta": [0.2, 0.8, 0.9, 0.1]}, list("1234")
+)
+WIDE = pd.DataFrame([[0.2, 0.8], [0.9, 0.1]], ["1", "2"], list("ab"))
+
+
+@pytest.mark.parametrize(
+    ("frame", "call"),
+    [
+        (WIDE, ".set_index(['Unnamed: 0'])"),
+        (WIDE.rename_axis("topic"), ".set_index(['topic'])"),
+        (WIDE.rename_axis("word", axis=1).T, ".set_index(['word']).T"),
+        (WIDE.T.rename_axis("word").reset_index(), ".set_index(['word']).T"),
+        (WIDE.rename_axis("topic").reset_index(), ".set_index(['topic'])"),
+        (TIDY, ".pivot(index='topic', columns='term', values='beta')"),
+        (TIDY.replace({"topic": {1: "x", 2: "y"}}), ".pivot(index='topic'"),
+        (TIDY.rename(columns={"topic": "k"}), ".pivot(index='k'"),
+    ],
+)
+def test_tables_of_topics_as_files_hold_them_are_refused_with_the_call_that_reads_them(frame, call):
+    topic_word = pd.read_csv(io.StringIO(frame.to_csv()))
+    told = call_of(InvalidArgumentError, lda_of, topic_word, [2.0, 0.5])
+    assert call in told
+    model = lda_of(eval(told), [2.0, 0.5])
+    assert model.vocabulary_.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(model.components_, WIDE)
+    sure = pd.DataFrame([[1, 0], [0, 1]], columns=["topic", "b"])
+    assert lda_of(sure, [2.0, 0.5]).vocabulary_.tolist() == ["topic", "b"]
 
 
 def normal_of(mean, covariance):
