@@ -6,7 +6,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from polyabayes.data.conversion.numbers import (
     is_dash,
@@ -179,6 +182,8 @@ class Table(ABC):
         column = f"{self.as_frame}{'' if ids is None else f'.set_index({ids!r})'}[{name!r}]"
         if isinstance(first, Mapping):
             return f"polyabayes.Corpus({column}.apply(pandas.Series).fillna(0))"
+        if len(first) and all(_is_bag(list(x)) for x in self.values(name) if x is not None):
+            return f"polyabayes.Corpus.from_gensim({self.as_frame}[{name!r}])"
         is_nested = len(first) and not isinstance(next(iter(first)), Hashable)
         words = "itertools.chain(*row)" if is_nested else "row"
         return f"polyabayes.Corpus({column}.map(lambda row: [*map(str, {words})]))"
@@ -234,6 +239,14 @@ class Table(ABC):
             told = f"{self.place(header[-1])} is a further header of a survey: "
             told += f"use polyabayes.Corpus.from_table({self.as_frame}.iloc[{header[-1] + 1}:], "
             raise InvalidArgumentError(f"{told}text={name!r})")
+
+
+def _is_bag(cell: list[Any]) -> bool:
+    """Whether a list holds pairs of numbers, the first of which ascend, as gensim's bags do."""
+    are_pairs = all(isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2 for pair in cell)
+    if not (are_pairs and all(isinstance(x, int | float | np.number) for x in chain(*cell))):
+        return False
+    return bool(np.all(np.diff([pair[0] for pair in cell]) > 0))
 
 
 def kind_of_strings(values: Sequence[str]) -> Kind:
