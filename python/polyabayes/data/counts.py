@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -83,6 +84,13 @@ def checked_words(words: Any) -> Words:
     # Vectorisers, transformers and pipelines.
     if hasattr(words, "get_feature_names_out"):
         words = words.get_feature_names_out()
+    # Columns by word, as of a gensim Dictionary; those that it skips are called #id.
+    words = getattr(words, "token2id", words)
+    if isinstance(words, Mapping) and all(isinstance(x, Integral) for x in words.values()):
+        word_of = {column: word for word, column in words.items()}
+        words = [
+            word_of.get(column, f"#{column}") for column in range(max(word_of, default=-1) + 1)
+        ]
     return distinct(checked_labels(words, "vocabulary"), "vocabulary holds the word", remedy)
 
 

@@ -241,6 +241,14 @@ def test_empty_documents_have_their_likelihood_in_every_form(empty):
     assert found.counts.toarray().tolist() == [[0, 1]]
 
 
+def test_words_with_their_columns_are_taken_in_the_order_of_the_columns():
+    corpora = pytest.importorskip("gensim.corpora")
+    gensim = corpora.Dictionary([["urn", "ball"]])
+    for vocabulary in (gensim, gensim.token2id, {"urn": 1, "ball": np.int64(0)}):
+        assert Corpus([[(0, 2), (1, 1)]], vocabulary).vocabulary.tolist() == ["ball", "urn"]
+    assert Corpus([[2, 0, 1]], {"c": 2, "a": 0}).vocabulary.tolist() == ["a", "#1", "c"]
+
+
 def test_every_door_takes_bags_and_streams_of_them():
     model = known_lda(0.5, [[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.1, 0.7]])
     matrix = [[2, 0, 1, 0], [0, 0, 0, 0], [0, 3, 0, 0]]
