@@ -178,7 +178,7 @@ class Table(ABC):
 
     def call_of_cells(self, name: str, ids: str | None = None) -> str:
         """Code of a corpus of a column with a count by word, or a list of other than words."""
-        first = next(cell for cell in self.values(name) if cell is not None)
+        first: Any = next((x for x in self.values(name) if x is not None and len(x)), [])
         column = f"{self.as_frame}{'' if ids is None else f'.set_index({ids!r})'}[{name!r}]"
         if isinstance(first, Mapping):
             return f"polyabayes.Corpus({column}.apply(pandas.Series).fillna(0))"
