@@ -19,7 +19,9 @@ use crate::error::Result;
 use crate::math::gamma_law;
 use crate::rng::Key;
 
-/// Tokens of a corpus from which counts are split: others take no time.
+// Values were chosen by hand, by sweeps of simulated cells with 8 to 32 topics: no bench compares others.
+
+/// Tokens of a corpus from which counts are split. Smaller ones train in seconds either way.
 const LEAST_TOKENS: u64 = 1 << 17;
 
 /// Mean count of the cells that are not zero from which they are split.

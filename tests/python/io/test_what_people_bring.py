@@ -112,7 +112,7 @@ def test_rows_sorted_apart_are_matched_by_the_default_index_of_a_frame():
     for table in (years, {"yr": years["yr"]}):
         corpus = pb.Corpus(counts, metadata=table, exposure=years["yr"])
         assert corpus.metadata["yr"].tolist() == corpus.exposure.tolist() == [2010, 2001, 2002]
-    # Without names of rows, and by another index, rows go by their place.
+    # Rows go by their place where they have no names, or names of another kind.
     other = years.set_axis([5, 2, 0])
     for X, table in ((counts.to_numpy(), years), (counts, other)):
         assert pb.Corpus(X, metadata=table).metadata["yr"].tolist() == [2001, 2002, 2010]

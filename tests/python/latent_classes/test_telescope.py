@@ -11,8 +11,8 @@ import polyabayes as pb
 # Children by the items F, C and M (Stern et al. 1994).
 FEAR = [5, 15, 3, 2, 0, 2, 0, 0, 2, 4, 1, 0, 4, 4, 3, 1, 1, 3, 2, 1, 0, 4, 1, 3, 1, 2, 4, 2]
 FEAR += [2, 1, 3, 3, 2, 2, 7, 3]
-# What version 0.2-0 prints of 500 draws: shares of those with two classes that hold a child, and of
-# those below each quartile of α; the weight of the first of two classes, and the profiles of both.
+# Results of version 0.2-0, from 500 draws: the share of draws with two classes that hold a child;
+# the shares below each quartile of α; the first weight of two classes, and the profiles of both.
 QUARTILES = [1.109833, 2.491861, 4.706211]
 PRINTED = [0.5, 0.25, 0.5, 0.75, 0.5378, 0.62, 0.28, 0.10, 0.67, 0.11, 0.22, 0.22, 0.57, 0.13, 0.08]
 PRINTED += [0.07, 0.31, 0.63, 0.27, 0.31, 0.42, 0.14, 0.16, 0.41, 0.28]
@@ -38,7 +38,7 @@ def posterior(most: int, n_alphas: int, seed: int) -> NDArray[np.float64]:
         draws = model.sample_posterior(tensor, method="smc", n_sweeps=1, random_state=rng)
         is_filled, tables = draws.counts["class"] > 0, draws.tables()
         is_two = is_filled.sum(axis=1) == 2
-        # Of two classes, class 0 is that with more of the first answer to F.
+        # Class 0 is the one of two that gives the first answer to F more often.
         order = np.argsort(np.where(is_filled, -tables["F"][:, 0], 0), axis=1)[is_two, None, :2]
         joined = [tables["class"][:, None], *(tables[item] for item in "FCM")]
         two = np.take_along_axis(np.concatenate(joined, axis=1)[is_two], order, axis=2)

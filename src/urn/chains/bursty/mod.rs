@@ -23,7 +23,7 @@ use crate::rng::{LANES, UniformLanes, map_lanes};
 use crate::urn::{BurstTarget, Counts, Shortlists, SweepOrder, UrnTarget};
 
 /// Tokens of a word from which on two topics divide it anew, too. Chosen by hand: no bench compares others. On
-/// AP and NIPS more divisions gain nothing; without any, words of some hundred tokens are scored too low.
+/// AP and NIPS, more divisions gained nothing; without any, words of 80 and more tokens were scored too low.
 const MANY: usize = 8;
 
 /// The tokens of a document, what a sweep over some of them changes, and its buffers.

@@ -148,8 +148,8 @@ impl<'a, O: Observer> Sizing<'a, O> {
 
     /// Size by the ln Ẑ of a pilot's runs, whose variance falls with it.
     ///
-    /// Where pseudo-counts are lowered, a run in ten may be the only one that opens the topics that the
-    /// document needs most: unless the pilot's runs agree, those of `auto` take as long as an exact sum may.
+    /// Runs of `auto` that lower pseudo-counts take as long as an exact sum may, unless those of the pilot
+    /// agree: as few as one in ten open the topics that the document needs most.
     fn size_from(&self, prepared: &Prepared<'_>, pilot: Pilot, ln_sums: &[f64]) -> usize {
         let size = pilot.size as f64 * (variance(ln_sums).sqrt() / RUN_DEVIATION).powi(2);
         let most = self.largest(prepared).clamp(pilot.least, MOST);
