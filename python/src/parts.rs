@@ -234,6 +234,10 @@ impl Tokens for ShardTokens {
         })
     }
 
+    fn keeps_states(&self) -> bool {
+        true
+    }
+
     fn commit(&mut self, state: &ChainState, kept_sum: Option<&[f64]>) -> Result<()> {
         self.call(|object| {
             let floats = |values| PyArray1::from_slice(object.py(), values);

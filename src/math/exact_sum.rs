@@ -22,6 +22,11 @@ impl ExactSum {
         self.0
     }
 
+    /// Adds a term so many times.
+    pub fn add_times(&mut self, n: u32, term: f64) {
+        self.0 += i128::from(n) * (term * PARTS).round() as i128;
+    }
+
     /// The nearest double.
     pub fn value(self) -> f64 {
         self.0 as f64 / PARTS
@@ -31,7 +36,7 @@ impl ExactSum {
 impl AddAssign<f64> for ExactSum {
     #[inline]
     fn add_assign(&mut self, term: f64) {
-        self.0 += (term * PARTS).round() as i128;
+        self.add_times(1, term);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Result, check_all, check_length};
 use crate::math::elementary::ln;
 use crate::rng::{Key, Rng};
 
-use super::sweeps::{BurstCounts, BurstWeights};
+use super::sweeps::{BurstCounts, BurstWeights, RepeatedWord};
 
 /// Median of the prior of s, and the value at which it starts.
 const MEDIAN: f64 = 100.0;
@@ -144,31 +144,25 @@ struct RepeatedTopic {
     words: Vec<u32>,
     ratios: Vec<f64>,
     counts: Vec<f64>,
+    /// Sum of all m_wr.
+    n_repeats: f64,
     /// j and m_j, from j = 1.
     places: Vec<f64>,
     more: Vec<f64>,
 }
 
 impl RepeatedWords {
-    /// Sorts what a sweep has found: the same for any order of documents. `phi` are probabilities of words
-    /// in topics.
-    pub(super) fn new(
-        mut found: BurstCounts,
-        n_topics: usize,
-        phi: impl Fn(u32, usize) -> f64 + Sync,
-    ) -> Self {
-        found.repeated.par_sort_unstable_by_key(|cell| {
-            u64::from(cell.topic) << 48 | u64::from(cell.word) << 16 | u64::from(cell.n_tokens)
-        });
+    /// Sorts what a sweep has found: the same for any order of documents.
+    pub(super) fn new(mut found: BurstCounts, n_topics: usize) -> Self {
+        found.repeated.resize(n_topics, vec![]);
         found.n_documents.resize(n_topics, vec![]);
-        let topics = found.n_documents.par_iter().enumerate().map(|(topic, n_documents)| {
-            let first = found.repeated.partition_point(|cell| usize::from(cell.topic) < topic);
-            let own = found.repeated[first..].iter();
-            let own = own.take_while(|cell| usize::from(cell.topic) == topic);
+        let topics = found.repeated.par_iter_mut().zip(&found.n_documents);
+        let topics = topics.map(|(cells, n_documents)| {
+            // Each block of documents has gone word by word: there is little to sort.
+            cells.sort_by_key(|cell| cell.word);
             let mut topic_words = RepeatedTopic::of_lengths(n_documents);
-            let own: Vec<_> = own.map(|cell| (cell.word, cell.n_tokens)).collect();
-            for cells in own.chunk_by(|x, y| x.0 == y.0) {
-                topic_words.add(cells, phi(cells[0].0, topic));
+            for cells in cells.chunk_by(|x, y| x.word == y.word) {
+                topic_words.add(cells);
             }
             topic_words
         });
@@ -187,19 +181,21 @@ impl RepeatedTopic {
         }
         let places = (1..=more.len()).map(|j| j as f64).collect();
         let (words, ratios, counts) = (vec![], vec![], vec![]);
-        RepeatedTopic { words, ratios, counts, places, more }
+        RepeatedTopic { words, ratios, counts, n_repeats: 0.0, places, more }
     }
 
-    /// Adds a word's numbers of tokens in documents, increasing.
-    fn add(&mut self, cells: &[(u32, u16)], phi: f64) {
-        let (mut first, most) = (0, cells.last().map_or(0, |cell| cell.1));
-        for r in 1..most {
-            while cells[first].1 <= r {
-                first += 1;
-            }
-            self.words.push(cells[0].0);
-            self.ratios.push(phi / f64::from(r));
-            self.counts.push((cells.len() - first) as f64);
+    /// Adds a word's numbers of tokens in documents, all above 1.
+    fn add(&mut self, cells: &[RepeatedWord]) {
+        let RepeatedWord { word, phi, .. } = cells[0];
+        let most = cells.iter().map(|cell| cell.n_tokens).max().unwrap_or(1);
+        let start = self.counts.len();
+        self.ratios.extend((1..most).map(|r| phi / f64::from(r)));
+        self.words.resize(self.ratios.len(), word);
+        self.counts.resize(self.ratios.len(), 0.0);
+        for n_repeats in cells.iter().map(|cell| cell.n_tokens - 1) {
+            let more = &mut self.counts[start..][..usize::from(n_repeats)];
+            more.iter_mut().for_each(|m| *m += 1.0);
+            self.n_repeats += f64::from(n_repeats);
         }
     }
 
@@ -208,8 +204,7 @@ impl RepeatedTopic {
         // Factors s φ + r are divided by r, factors s + j by s: for large s, all are near 1.
         let s = t.exp();
         let words = ln_factors(&self.counts, &self.ratios, s);
-        let joined = self.counts.iter().sum::<f64>();
-        words - joined * t - ln_factors(&self.more, &self.places, s.recip())
+        words - self.n_repeats * t - ln_factors(&self.more, &self.places, s.recip())
     }
 }
 
@@ -251,16 +246,18 @@ fn slice(ln_density: impl Fn(f64) -> f64, place: f64, rng: &mut Rng) -> f64 {
 #[polyabayes_macros::vectorised]
 fn ln_factors(counts: &[f64], ratios: &[f64], x: f64) -> f64 {
     let mut sums = [0.0; LANES];
-    for (counts, ratios) in counts.chunks(LANES).zip(ratios.chunks(LANES)) {
-        let (mut own, mut products) = ([0.0; LANES], [0.0; LANES]);
-        own[..counts.len()].copy_from_slice(counts);
-        products.iter_mut().zip(ratios).for_each(|(to, ratio)| *to = x * ratio);
+    let ((counts, rest), (ratios, ratios_of_rest)) = (counts.as_chunks(), ratios.as_chunks());
+    let (mut last, mut last_ratios) = ([0.0; LANES], [0.0; LANES]);
+    last[..rest.len()].copy_from_slice(rest);
+    last_ratios[..rest.len()].copy_from_slice(ratios_of_rest);
+    counts.iter().zip(ratios).chain([(&last, &last_ratios)]).for_each(|(counts, ratios)| {
         for lane in 0..LANES {
-            let sum = 1.0 + products[lane];
+            let product = x * ratios[lane];
+            let sum = 1.0 + product;
             // What the sum has lost of the product, to first order.
-            sums[lane] += own[lane] * (ln(sum) + (products[lane] - (sum - 1.0)) / sum);
+            sums[lane] += counts[lane] * (ln(sum) + (product - (sum - 1.0)) / sum);
         }
-    }
+    });
     sums.iter().sum()
 }
 
@@ -268,22 +265,22 @@ fn ln_factors(counts: &[f64], ratios: &[f64], x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::math::ln_rising;
-    use crate::training::sweeps::RepeatedWord;
 
     /// Against Π_dw (s φ_w)_{c_dw} / Π_d (s)_{n_d}.
     #[test]
     fn the_density_of_a_concentration_is_that_of_its_terms() {
         let phi = [0.5, 0.2, 0.3];
         let documents: [[u64; 3]; 5] = [[4, 0, 1], [2, 2, 0], [1, 0, 0], [0, 7, 2], [0, 1, 1]];
-        let mut found = BurstCounts { repeated: vec![], n_documents: vec![vec![], vec![0; 12]] };
+        let (repeated, n_documents) = (vec![vec![]; 2], vec![vec![], vec![0; 12]]);
+        let mut found = BurstCounts { repeated, n_documents };
         for document in documents {
             found.n_documents[1][document.iter().sum::<u64>() as usize] += 1;
             for (word, &n) in (0..).zip(&document).filter(|(_, n)| **n > 1) {
-                let repeated = RepeatedWord { topic: 1, word, n_tokens: n as u16 };
-                found.repeated.insert(0, repeated);
+                let (n_tokens, phi) = (n as u16, phi[word as usize]);
+                found.repeated[1].insert(0, RepeatedWord { word, n_tokens, phi });
             }
         }
-        let words = RepeatedWords::new(found, 2, |word, _| phi[word as usize]);
+        let words = RepeatedWords::new(found, 2);
         let expected = |s: f64| -> f64 {
             let words = documents.iter().flat_map(|row| row.iter().zip(phi));
             let ln_words: f64 = words.map(|(&n, phi)| ln_rising(s * phi, n)).sum();

@@ -5,7 +5,7 @@ use super::globals::{DocumentTotals, Globals, Swept, WordCounts};
 use super::limits::check_finite;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
-use super::sweeps::{BurstCounts, ExposedTokens, SweptTokens, TopicWeights, Topics};
+use super::sweeps::{BurstCounts, ExposedTokens, SweptTokens, TopicWeights};
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of, check_all, check_length};
@@ -273,7 +273,7 @@ impl<T: Tokens> Chain<T> {
         let weights = topic_weights(&*self.globals, is_bursty.then_some(&factors[..]));
         let SweptTokens { n_tables, bursts } =
             self.tokens.sweep(to, weights, seed, tables, &mut self.counts, observer)?;
-        self.seat(bursts, &factors, (step, n_sweeps + 1));
+        self.seat(bursts, (step, n_sweeps + 1));
         let a = self.globals.pseudo_counts();
         check_length("tables of topics", n_tables.len(), a.n_groups() * a.n_topics())?;
         let exposed = if exposed { self.exposed(to)? } else { vec![] };
@@ -291,21 +291,19 @@ impl<T: Tokens> Chain<T> {
             let bursts = self.globals.topics().bursts.as_ref();
             self.kept_coefficients.extend_from_slice(bursts.map_or(&[], BurstState::drawn));
         }
-        let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
-        let state = self.state();
-        self.tokens.commit(&state, kept_sum)
+        if self.tokens.keeps_states() {
+            let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
+            self.tokens.commit(&self.state(), kept_sum)?;
+        }
+        Ok(())
     }
 
     /// Draws concentrations given φ and the topics of all tokens, then the tables.
-    fn seat(&mut self, found: BurstCounts, factors: &[f64], (step, n_sweeps): (TopicStep, u64)) {
+    fn seat(&mut self, found: BurstCounts, (step, n_sweeps): (TopicStep, u64)) {
         let n_topics = self.n_topics();
-        let Topics { weights, scale, bursts, .. } = &mut self.globals.common_mut().topics;
-        let Some(bursts) = bursts else { return };
+        let Some(bursts) = &mut self.globals.common_mut().topics.bursts else { return };
         let key = Key::new(self.schedule.seed, Purpose::Parameters).unit(n_sweeps);
-        let phi = |word: u32, topic: usize| {
-            weights[word as usize * n_topics + topic] * scale[topic] / factors[topic]
-        };
-        let words = RepeatedWords::new(found, n_topics, phi);
+        let words = RepeatedWords::new(found, n_topics);
         if step == TopicStep::Draw {
             bursts.update(&words, key.unit(u64::MAX - 3));
         }

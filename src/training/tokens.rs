@@ -166,6 +166,11 @@ pub trait Tokens {
     /// The errors of the storage.
     fn exposed(&mut self, at: Position, n_topics: usize) -> Result<Vec<ExposedTokens>>;
 
+    /// Whether states of the chain are kept.
+    fn keeps_states(&self) -> bool {
+        false
+    }
+
     /// Keeps a state, from which the run can go on; `kept_sum` is the sum over kept sweeps where it has
     /// changed.
     ///

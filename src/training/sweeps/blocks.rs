@@ -223,9 +223,10 @@ impl DocumentBlock {
         step: Step<'_>,
         tallies: &mut impl Tallies,
         observer: &dyn Observer,
-    ) -> Result<Vec<RepeatedWord>> {
-        let (mut uniforms, mut repeated) = (Vec::new(), Vec::new());
+    ) -> Result<Vec<Vec<RepeatedWord>>> {
         let bursts = step.urns.bursts;
+        let n_bursty = bursts.map_or(0, |it| it.inverse.len());
+        let (mut uniforms, mut repeated) = (Vec::new(), vec![vec![]; n_bursty]);
         let n_documents = self.lengths.len();
         let mut cells = bursts.map_or_else(Cells::default, |it| Cells::new(it, n_documents));
         let mut groups =
@@ -251,10 +252,11 @@ impl DocumentBlock {
             };
             if !cells.is_empty() && groups::are_drawn(key) {
                 groups.take_up(&urn);
-                tokens.draw_groups(&mut groups, tallies, &mut cells, &mut uniforms);
+                tokens.draw_groups(&mut groups, tallies, &mut cells);
             }
             tokens.draw(&urn, tallies, &mut cells, &mut uniforms);
-            cells.add_repeated(word as u32, &mut repeated);
+            let factors = bursts.map_or(&[][..], |it| it.factor);
+            cells.add_repeated(word as u32, &urn, factors, &mut repeated);
         }
         Ok(repeated)
     }
@@ -317,40 +319,23 @@ impl WordTokens<'_> {
         groups: &mut GroupDraws,
         tallies: &mut impl Tallies,
         cells: &mut Cells,
-        uniforms: &mut Vec<f64>,
     ) {
-        let whole: Vec<_> = cells.whole().collect();
-        let documents: Vec<_> = whole.iter().map(|it| it.0).collect();
-        uniforms.resize(documents.len(), 0.0);
         let first_index = (self.first_document as u64) << 32 | u64::from(u32::MAX);
-        self.key.counter().fill(first_index, &documents, uniforms);
-        let mut runs = vec![];
-        for (&(document, group), &u) in whole.iter().zip(&*uniforms) {
-            let counts = tallies.counts(document as usize);
-            let new = groups.draw(tallies.own(document as usize), counts, group, u);
-            let (old, n_tokens) = group;
-            let Some(new) = new.filter(|new| *new != old) else { continue };
-            if runs.is_empty() {
-                let lengths = self.documents.chunk_by(|x, y| x < y).map(<[u32]>::len);
-                runs.extend(lengths.scan(0, |end, n| {
-                    *end += n;
-                    Some(*end - n..*end)
-                }));
-            }
-            // The token after i others of its document is in run i.
-            for run in &runs[..usize::from(n_tokens)] {
-                let Ok(place) = self.documents[run.clone()].binary_search(&document) else {
-                    continue;
-                };
-                let token = run.start + place;
+        for number in 0..cells.repeated.len() {
+            let Some((document, group)) = cells.whole(number) else { continue };
+            let index = first_index.wrapping_add(u64::from(document) << 32);
+            let u = self.key.counter().uniform(index);
+            let count = |counts: &mut [f64]| tallies.spread(document as usize, counts);
+            let new = groups.draw(tallies.own(document as usize), count, group, u);
+            let Some(new) = new.filter(|new| *new != group.0) else { continue };
+            for &token in cells.tokens(number) {
                 let topic = &mut self.topics[token..=token];
                 let tokens = Batch { first: self.first + token, documents: &[document] };
                 tallies.remove(tokens, topic);
-                cells.remove(&[document], topic);
                 topic[0] = new;
                 tallies.put(tokens, topic);
-                cells.add(&[document], topic);
             }
+            cells.rename(number, new);
         }
     }
 }

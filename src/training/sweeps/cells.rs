@@ -5,6 +5,8 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
+use super::tallies::Word;
+
 /// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
@@ -15,27 +17,29 @@ pub struct BurstWeights<'a> {
 }
 
 /// Counts that bursty topics rest on after a sweep over the tokens; empty where no topic is bursty.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct BurstCounts {
-    /// Words that a document has more than once in one topic.
-    pub repeated: Vec<RepeatedWord>,
+    /// Words that a document has more than once in one topic, for each topic.
+    pub repeated: Vec<Vec<RepeatedWord>>,
     /// Number of documents that have n tokens of a topic, at index n, for each topic.
     pub n_documents: Vec<Vec<u32>>,
 }
 
 /// Tokens of one word in one topic and document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(missing_docs, reason = "fields are what they are called")]
 pub struct RepeatedWord {
-    pub topic: u16,
     pub word: u32,
     pub n_tokens: u16,
+    /// Probability of the word in the topic.
+    pub phi: f64,
 }
 
 impl BurstCounts {
     /// Adds those of other documents.
     pub(super) fn and(mut self, other: BurstCounts) -> Self {
-        self.repeated.extend(other.repeated);
+        self.repeated.resize(self.repeated.len().max(other.repeated.len()), vec![]);
+        self.repeated.iter_mut().zip(other.repeated).for_each(|(all, own)| all.extend(own));
         self.n_documents.resize(self.n_documents.len().max(other.n_documents.len()), vec![]);
         for (sum, others) in self.n_documents.iter_mut().zip(other.n_documents) {
             sum.resize(sum.len().max(others.len()), 0);
@@ -62,19 +66,37 @@ pub(super) struct Cells {
     pub(super) repeat: Vec<f64>,
     /// One more than the number of the cell of each document; zero for none.
     numbers: Vec<u32>,
-    repeated: Vec<Cell>,
+    pub(super) repeated: Vec<Cell>,
     /// Topics and their tokens, those of one cell after the other.
     entries: Vec<(u16, u16)>,
+    /// Numbers of the tokens of all cells among those of the word, in the same order.
+    tokens: Vec<usize>,
 }
 
-#[derive(Clone, Copy)]
-struct Cell {
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cell {
     document: u32,
     /// First entry.
     start: usize,
     /// Different topics.
     n_topics: usize,
     n_tokens: usize,
+    /// Tokens taken up so far.
+    n_taken: usize,
+}
+
+impl Cell {
+    #[inline]
+    fn add(&mut self, topic: u16, entries: &mut [(u16, u16)]) {
+        let own = &mut entries[self.start..][..self.n_tokens];
+        let place = own[..self.n_topics].iter().position(|entry| entry.0 == topic);
+        let place = place.unwrap_or(self.n_topics);
+        if place == self.n_topics {
+            own[place] = (topic, 0);
+            self.n_topics += 1;
+        }
+        own[place].1 += 1;
+    }
 }
 
 impl Cells {
@@ -98,7 +120,7 @@ impl Cells {
             let number = &mut self.numbers[document as usize];
             if *number == 0 {
                 // The first token has gone by.
-                self.repeated.push(Cell { document, start: 0, n_topics: 0, n_tokens: 1 });
+                self.repeated.push(Cell { document, n_tokens: 1, ..Cell::default() });
                 *number = self.repeated.len() as u32;
             }
             self.repeated[*number as usize - 1].n_tokens += 1;
@@ -113,7 +135,14 @@ impl Cells {
         }
         self.entries.clear();
         self.entries.resize(start, (0, 0));
-        self.add(documents, topics);
+        self.tokens.resize(start, 0);
+        for (token, (&document, &topic)) in documents.iter().zip(topics).enumerate() {
+            let number = self.numbers[document as usize] as usize;
+            let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
+            self.tokens[cell.start + cell.n_taken] = token;
+            cell.n_taken += 1;
+            cell.add(topic, &mut self.entries);
+        }
     }
 
     /// Topics of the word's tokens in a document, which holds it more than once; else none.
@@ -130,10 +159,21 @@ impl Cells {
         self.repeated.iter().flat_map(|&cell| self.entries_of(cell))
     }
 
-    /// Documents, topics and numbers of tokens of the cells that are whole in one topic.
-    pub(super) fn whole(&self) -> impl Iterator<Item = (u32, (u16, u16))> {
-        let whole = self.repeated.iter().filter(|cell| cell.n_topics == 1);
-        whole.map(|cell| (cell.document, self.entries[cell.start]))
+    /// Document, topic and number of tokens of a cell, where one topic holds them all.
+    pub(super) fn whole(&self, number: usize) -> Option<(u32, (u16, u16))> {
+        let cell = self.repeated[number];
+        (cell.n_topics == 1).then(|| (cell.document, self.entries[cell.start]))
+    }
+
+    /// Gives all tokens of a cell, which one topic holds, to another.
+    pub(super) fn rename(&mut self, number: usize, topic: u16) {
+        self.entries[self.repeated[number].start].0 = topic;
+    }
+
+    /// Numbers of the tokens of a cell among those of the word.
+    pub(super) fn tokens(&self, number: usize) -> &[usize] {
+        let cell = self.repeated[number];
+        &self.tokens[cell.start..][..cell.n_tokens]
     }
 
     fn entries_of(&self, cell: Cell) -> &[(u16, u16)] {
@@ -150,14 +190,7 @@ impl Cells {
         for (&document, &topic) in documents.iter().zip(topics) {
             let number = self.numbers[document as usize] as usize;
             let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
-            let own = &mut self.entries[cell.start..][..cell.n_tokens];
-            let place = own[..cell.n_topics].iter().position(|entry| entry.0 == topic);
-            let place = place.unwrap_or(cell.n_topics);
-            if place == cell.n_topics {
-                own[place] = (topic, 0);
-                cell.n_topics += 1;
-            }
-            own[place].1 += 1;
+            cell.add(topic, &mut self.entries);
         }
     }
 
@@ -175,9 +208,18 @@ impl Cells {
         }
     }
 
-    /// Adds what documents hold more than once of the word in one topic.
-    pub(super) fn add_repeated(&self, word: u32, repeated: &mut Vec<RepeatedWord>) {
-        let more = self.all().filter(|entry| entry.1 > 1);
-        repeated.extend(more.map(|&(topic, n_tokens)| RepeatedWord { topic, word, n_tokens }));
+    /// Adds what documents hold more than once of the word in one topic, to a list for each topic.
+    pub(super) fn add_repeated(
+        &self,
+        number: u32,
+        word: &Word<'_>,
+        factors: &[f64],
+        repeated: &mut [Vec<RepeatedWord>],
+    ) {
+        for &(topic, n_tokens) in self.all().filter(|entry| entry.1 > 1) {
+            let topic = usize::from(topic);
+            let phi = word.q(topic) / factors[topic];
+            repeated[topic].push(RepeatedWord { word: number, n_tokens, phi });
+        }
     }
 }

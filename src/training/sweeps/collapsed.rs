@@ -35,7 +35,7 @@ pub(in crate::training) struct SpareTallies {
 }
 
 /// Results of a sweep over the tokens beside their topics.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SweptTokens {
     /// Tables of each group of documents and topic; zeros where they were not asked for.
     pub n_tables: Vec<u64>,
@@ -234,15 +234,18 @@ pub(in crate::training) fn ln_bursts(
         let (mut cells, mut sum) = (Cells::new(bursts, block.lengths().len()), ExactSum::default());
         let (starts, documents) = block.parts();
         let mut counts = vec![0; block.lengths().len() * n_topics];
+        // Tokens of a word that are alone in their document, by topic.
+        let mut alone = vec![0; n_topics];
         for (word, ends) in starts.windows(2).enumerate() {
             let documents = &documents[ends[0]..ends[1]];
             let topics = &block.topics()[ends[0]..ends[1]];
             cells.take_up(documents, topics);
             for (&document, &topic) in documents.iter().zip(topics) {
                 counts[document as usize * n_topics + usize::from(topic)] += 1;
-                if cells.of(document).is_empty() {
-                    sum += ln_tokens(word, topic, 1);
-                }
+                alone[usize::from(topic)] += u32::from(cells.of(document).is_empty());
+            }
+            for (topic, n) in (0..).zip(&mut alone).filter(|(_, n)| **n > 0) {
+                sum.add_times(std::mem::take(n), ln_tokens(word, topic, 1));
             }
             cells.all().for_each(|&(topic, n)| sum += ln_tokens(word, topic, n));
         }

@@ -231,8 +231,15 @@ impl Tallies for Dense {
 
     fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)> {
         let counts = &self.counts[document * self.n_lines..][..self.n_lines];
-        let counts = counts.iter().flat_map(|line| line.0).take(self.n_topics);
-        counts.map(u32::from).enumerate()
+        let counts = counts.iter().flat_map(|line| &line.0).take(self.n_topics);
+        counts.map(|&n| u32::from(n)).enumerate()
+    }
+
+    fn spread(&self, document: usize, counts: &mut [f64]) {
+        let lines = &self.counts[document * self.n_lines..][..self.n_lines];
+        for (to, line) in counts.chunks_mut(LANES).zip(lines) {
+            to.iter_mut().zip(&line.0).for_each(|(to, &n)| *to = f64::from(n));
+        }
     }
 }
 

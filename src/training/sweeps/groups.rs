@@ -5,6 +5,9 @@
 //! that topic is drawn, among all that may hold them, before the tokens are drawn one by one. Which
 //! words have their groups drawn in a sweep is decided without a look at the topics.
 
+// Inlined into loops that are compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
 use super::cells::BurstWeights;
 use super::tallies::Word;
 use crate::math::pick;
@@ -21,29 +24,27 @@ const LANES: usize = 8;
 #[derive(Default)]
 pub(super) struct GroupDraws {
     /// 1/s of each topic, all rows filled up with zeros to whole lanes.
-    inverse: Row,
+    inverse: Vec<f64>,
     /// Weight of a repetition, f/s.
-    repeat: Row,
+    repeat: Vec<f64>,
     /// Weight of the word.
-    q: Row,
+    q: Vec<f64>,
     /// Other tokens of the document in each topic.
-    counts: Row,
+    counts: Vec<f64>,
     /// Those and the pseudo-counts.
-    balls: Row,
+    balls: Vec<f64>,
     /// Factors of the document; ones where the documents of the block have none.
-    factors: Row,
-    weights: Row,
+    factors: Vec<f64>,
+    weights: Vec<f64>,
 }
 
 /// Tokens after which weights are scaled: products of so many do not overflow, as s is at least 1e-60.
-const AT_ONCE: usize = 4;
+const AT_ONCE: u16 = 4;
 
-type Row = Vec<[f64; LANES]>;
-
-fn fill(row: &mut Row, n_topics: usize, values: impl IntoIterator<Item = f64>) {
+fn fill(row: &mut Vec<f64>, n_topics: usize, values: impl IntoIterator<Item = f64>) {
     row.clear();
-    row.resize(n_topics.div_ceil(LANES), [0.0; LANES]);
-    row.as_flattened_mut().iter_mut().zip(values).for_each(|(to, value)| *to = value);
+    row.extend(values);
+    row.resize(n_topics.next_multiple_of(LANES), 0.0);
 }
 
 /// Whether this sweep draws groups of the word of the key.
@@ -57,32 +58,37 @@ impl GroupDraws {
         fill(&mut draws.inverse, repeat.len(), weights.inverse.iter().copied());
         fill(&mut draws.repeat, repeat.len(), repeat.iter().copied());
         fill(&mut draws.factors, repeat.len(), repeat.iter().map(|_| 1.0));
-        fill(&mut draws.weights, repeat.len(), []);
+        for row in [&mut draws.counts, &mut draws.balls, &mut draws.weights] {
+            fill(row, repeat.len(), []);
+        }
         draws
     }
 
     pub(super) fn take_up(&mut self, word: &Word<'_>) {
-        fill(&mut self.q, word.a.len(), (0..word.a.len()).map(|topic| word.q(topic)));
+        let weights = word.weights.iter().zip(word.scale);
+        fill(&mut self.q, word.a.len(), weights.map(|(weight, scale)| weight * scale));
     }
 
     /// Topic at u of a group of `n_tokens` that is in topic `old`, in a document with these pseudo-counts,
-    /// topics and counts, and factors of its own where there are any; `None` where no weight is positive.
+    /// counts of all topics that `count` sets, and factors of its own where there are any; `None` where
+    /// no weight is positive.
     pub(super) fn draw(
         &mut self,
         (a, factors): (&[f64], &[f64]),
-        counts: impl Iterator<Item = (usize, u32)>,
+        count: impl FnOnce(&mut [f64]),
         (old, n_tokens): (u16, u16),
         u: f64,
     ) -> Option<u16> {
-        fill(&mut self.counts, a.len(), []);
-        let others = self.counts.as_flattened_mut();
-        counts.for_each(|(topic, n)| others[topic] += f64::from(n));
+        let others = &mut self.counts[..a.len()];
+        count(others);
         others[usize::from(old)] -= f64::from(n_tokens);
-        fill(&mut self.balls, a.len(), a.iter().zip(&*others).map(|(a, n)| a + n));
+        let balls = self.balls.iter_mut().zip(a.iter().zip(others));
+        balls.for_each(|(balls, (a, n))| *balls = a + *n);
         if !factors.is_empty() {
             fill(&mut self.factors, a.len(), factors.iter().copied());
         }
-        let lanes = self.weigh(n_tokens);
+        let GroupDraws { balls, counts, q, repeat, inverse, factors, weights } = self;
+        let lanes = weigh(weights, [balls, counts, q, repeat, inverse, factors], n_tokens);
         let total = lanes.iter().sum::<f64>();
         if !total.is_finite() {
             return None;
@@ -90,53 +96,54 @@ impl GroupDraws {
         let dart = u * total;
         let lane = pick(lanes, dart)?;
         let rest = dart - lanes[..lane].iter().sum::<f64>();
-        let line = pick(self.weights.iter().map(|weights| weights[lane]), rest)?;
+        let line = pick(self.weights[lane..].iter().step_by(LANES).copied(), rest)?;
         Some((line * LANES + lane) as u16)
-    }
-
-    /// Finds the weights of so many tokens up to a factor, and their sums by lane.
-    fn weigh(&mut self, n_tokens: u16) -> [f64; LANES] {
-        let GroupDraws { balls, counts, q, repeat, inverse, factors, weights } = self;
-        weigh(weights, [balls, counts, q, repeat, inverse, factors], n_tokens)
     }
 }
 
+/// Finds the weights of so many tokens up to a factor, and their sums by lane.
 #[polyabayes_macros::vectorised]
-fn weigh(
-    weights: &mut [[f64; LANES]],
-    [balls, counts, q, repeat, inverse, factors]: [&[[f64; LANES]]; 6],
-    n_tokens: u16,
-) -> [f64; LANES] {
-    weights.iter_mut().for_each(|weights| *weights = [1.0; LANES]);
-    let (mut scale, mut sums) = (1.0, [0.0; LANES]);
-    for first in (0..n_tokens).step_by(AT_ONCE) {
-        let tokens = f64::from(first)..f64::from(n_tokens.min(first + AT_ONCE as u16));
-        let mut most = [0.0f64; LANES];
-        sums = [0.0; LANES];
-        for (line, weights) in weights.iter_mut().enumerate() {
-            let (balls, counts, q) = (&balls[line], &counts[line], &q[line]);
-            let (repeat, inverse, factors) = (&repeat[line], &inverse[line], &factors[line]);
-            let (mut own, mut totals) = ([scale; LANES], [1.0; LANES]);
-            let mut n_before = tokens.start;
-            while n_before < tokens.end {
-                for lane in 0..LANES {
-                    own[lane] *= (balls[lane] + n_before)
-                        * (q[lane] + repeat[lane] * n_before)
-                        * factors[lane];
-                    totals[lane] *= 1.0 + (counts[lane] + n_before) * inverse[lane];
-                }
-                n_before += 1.0;
-            }
-            for lane in 0..LANES {
-                weights[lane] *= own[lane] / totals[lane];
-                most[lane] = most[lane].max(weights[lane]);
-                sums[lane] += weights[lane];
-            }
-        }
+fn weigh(weights: &mut [f64], rows: [&[f64]; 6], n_tokens: u16) -> [f64; LANES] {
+    weights.fill(1.0);
+    for first in (0..n_tokens).step_by(AT_ONCE.into()) {
         // Else many small factors would underflow.
-        scale = most.into_iter().fold(0.0, f64::max).recip();
+        let most = if first > 0 { weights.iter().copied().fold(0.0, f64::max) } else { 1.0 };
+        let at = (f64::from(first), most.recip());
+        match n_tokens - first {
+            1 => multiply::<1>(weights, rows, at),
+            2 => multiply::<2>(weights, rows, at),
+            3 => multiply::<3>(weights, rows, at),
+            _ => multiply::<{ AT_ONCE as usize }>(weights, rows, at),
+        }
+    }
+    let mut sums = [0.0; LANES];
+    for line in weights.as_chunks::<LANES>().0 {
+        for lane in 0..LANES {
+            sums[lane] += line[lane];
+        }
     }
     sums
+}
+
+/// Multiplies weights by those of N tokens that follow `first` others, and a scale. One loop over all
+/// topics: of loops over lanes within others, the compiler makes slow gathers.
+#[inline(always)]
+fn multiply<const N: usize>(
+    weights: &mut [f64],
+    [balls, counts, q, repeat, inverse, factors]: [&[f64]; 6],
+    (first, scale): (f64, f64),
+) {
+    let words = q.iter().zip(repeat).zip(factors);
+    let topics = balls.iter().zip(counts).zip(inverse).zip(words);
+    for (weight, (((balls, n), inverse), ((q, repeat), factor))) in weights.iter_mut().zip(topics) {
+        let (mut own, mut total) = (scale, 1.0);
+        for token in 0..N {
+            let before = first + token as f64;
+            own *= (balls + before) * (q + repeat * before) * factor;
+            total *= 1.0 + (n + before) * inverse;
+        }
+        *weight *= own / total;
+    }
 }
 
 #[cfg(test)]
@@ -178,10 +185,11 @@ mod tests {
             let expected: Vec<f64> = (0..N_TOPICS).map(ln_weight).collect();
             let most = expected.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let total: f64 = expected.iter().map(|x| (x - most).exp()).sum();
-            let drawn = draws.draw((&a, factors), counts(), (4, n_tokens), 0.5);
-            let sum: f64 = draws.weights.as_flattened().iter().sum();
+            let count = |row: &mut [f64]| counts().for_each(|(topic, n)| row[topic] = f64::from(n));
+            let drawn = draws.draw((&a, factors), count, (4, n_tokens), 0.5);
+            let sum: f64 = draws.weights.iter().sum();
             for (topic, expected) in expected.iter().enumerate() {
-                let found = draws.weights.as_flattened()[topic] / sum;
+                let found = draws.weights[topic] / sum;
                 assert!(
                     (found - (expected - most).exp() / total).abs() < 1e-11,
                     "{n_tokens}: {topic}"
@@ -191,6 +199,6 @@ mod tests {
         }
         let mut draws = GroupDraws::new(weights, &repeat);
         draws.take_up(&Word { a: &a, weights: &[0.0; N_TOPICS], scale: &scale });
-        assert_eq!(draws.draw((&a, &[]), [(4, 2)].into_iter(), (4, 2), 0.5), None);
+        assert_eq!(draws.draw((&a, &[]), |row| row[4] = 2.0, (4, 2), 0.5), None);
     }
 }

@@ -65,4 +65,10 @@ pub(super) trait Tallies {
 
     /// The topics of a document and their counts, of which some may be zero.
     fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)>;
+
+    /// Sets the counts of all topics of a document.
+    fn spread(&self, document: usize, counts: &mut [f64]) {
+        counts.fill(0.0);
+        self.counts(document).for_each(|(topic, n)| counts[topic] += f64::from(n));
+    }
 }
