@@ -255,8 +255,8 @@ impl DocumentBlock {
                 tokens.draw_groups(&mut groups, tallies, &mut cells);
             }
             tokens.draw(&urn, tallies, &mut cells, &mut uniforms);
-            let factors = bursts.map_or(&[][..], |it| it.factor);
-            cells.add_repeated(word as u32, &urn, factors, &mut repeated);
+            let phi = |topic: usize| bursts.map_or(0.0, |it| urn.q(topic) / it.factor[topic]);
+            cells.add_repeated(word as u32, phi, &mut repeated);
         }
         Ok(repeated)
     }

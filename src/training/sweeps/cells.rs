@@ -5,8 +5,6 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
-use super::tallies::Word;
-
 /// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
@@ -208,18 +206,17 @@ impl Cells {
         }
     }
 
-    /// Adds what documents hold more than once of the word in one topic, to a list for each topic.
+    /// Adds what documents hold more than once of the word in one topic, to a list for each topic; `phi`
+    /// are its probabilities.
     pub(super) fn add_repeated(
         &self,
-        number: u32,
-        word: &Word<'_>,
-        factors: &[f64],
+        word: u32,
+        phi: impl Fn(usize) -> f64,
         repeated: &mut [Vec<RepeatedWord>],
     ) {
         for &(topic, n_tokens) in self.all().filter(|entry| entry.1 > 1) {
             let topic = usize::from(topic);
-            let phi = word.q(topic) / factors[topic];
-            repeated[topic].push(RepeatedWord { word: number, n_tokens, phi });
+            repeated[topic].push(RepeatedWord { word, n_tokens, phi: phi(topic) });
         }
     }
 }
