@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find src macros python/src -name '*.rs') Cargo.toml Cargo.lock python/Cargo.toml macros/Cargo.toml
 
+# Compiled modules are kept: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= target/base.json
