@@ -75,10 +75,14 @@ _RESULTS = {
 }
 
 
-# Particles of its panel take half a minute.
-_SLOW = {"latent-transitions.md": [pytest.mark.slow]}
+# Programs that take ten seconds and more of a processor.
+_SLOW = ("cells.md", "latent-transitions.md", "signatures.md")
 _PAGES = [
-    pytest.param(page, id=str(page.relative_to(ROOT)), marks=_SLOW.get(page.name, []))
+    pytest.param(
+        page,
+        id=str(page.relative_to(ROOT)),
+        marks=[pytest.mark.slow] if page.name in _SLOW else [],
+    )
     for page in pages.pages()
 ]
 
