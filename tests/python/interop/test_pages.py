@@ -79,9 +79,7 @@ _RESULTS = {
 _SLOW = ("cells.md", "latent-transitions.md", "signatures.md")
 _PAGES = [
     pytest.param(
-        page,
-        id=str(page.relative_to(ROOT)),
-        marks=[pytest.mark.slow] if page.name in _SLOW else [],
+        page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if page.name in _SLOW else []
     )
     for page in pages.pages()
 ]
