@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find src macros python/src -name '*.rs') Cargo.toml Cargo.lock python/Cargo.toml macros/Cargo.toml
 
+# Compiled modules are kept: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= target/base.json
@@ -13,7 +16,9 @@ BASE ?= target/base.json
 demo: .venv/built
 	$(BIN)/polyabayes demo
 
-test: .venv/built .venv/tested
+# The core's tests are compiled while packages are downloaded.
+test: .venv/built
+	cargo test --quiet --no-run & $(MAKE) --silent .venv/tested && wait $$!
 	cargo test --quiet
 	$(BIN)/python -m pytest --quiet -n auto --dist worksteal --durations=10
 

@@ -1,5 +1,6 @@
 import itertools
 import os
+import shutil
 import signal
 import sys
 import zlib
@@ -21,6 +22,10 @@ settings.load_profile("fixed")
 
 # Pictures are drawn on no screen.
 os.environ["MPLBACKEND"] = "Agg"
+
+# Most of the time of tests that write files goes into flushing them to a disk; memory is faster.
+if os.path.ismount("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4e9:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 # A shell may start background jobs deaf to Ctrl-C, which tests press; their children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -153,7 +153,8 @@ def wrong_type(name: str, value: Any, rule: str) -> InvalidTypeError:
 def number(name: str, value: Any) -> float:
     """`value` as a float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise wrong_type(name, value, f"must be a number, got {value!r}")
+        told = f", one for all, as {argument(name, 0.1)}" * isinstance(value, Iterable)
+        raise wrong_type(name, value, f"must be a number{told}, got {_line(value)}")
     try:
         return float(value)
     except OverflowError:
@@ -169,7 +170,9 @@ def floats(name: str, value: Any) -> NDArray[np.float64]:
     except OverflowError as error:
         raise wrong(name, value, "holds a number that no float is as large as") from error
     except (TypeError, ValueError) as error:
-        raise wrong_type(name, value, f"must hold numbers, got {_line(value)}") from error
+        told = f": its names match none; use [*{name}.values()] if the order is right"
+        told = f"{_line(value)}{told * isinstance(value, Mapping)}"
+        raise wrong_type(name, value, f"must hold numbers, got {told}") from error
     raise wrong_type(name, value, f"must hold numbers, got {_line(value)}")
 
 

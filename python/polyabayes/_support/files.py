@@ -39,6 +39,10 @@ _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 # Error numbers of parsers that meet an invalid offset; no operating system gives them for a file.
 _OF_THE_CONTENT = (None, errno.EINVAL)
 BOMS_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# Encodings of files of Western, Central and Eastern Europe, of Macs, of Japan, China and Korea.
+_ENCODINGS = ("cp1252", "cp1250", "cp1251", "mac_roman", "cp932", "gb18030", "cp949")
+_BYTES_TRIED = 1 << 16
+_LETTERS_SHOWN = 30
 _CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
@@ -227,12 +231,21 @@ def check_encoding(encoding: str) -> None:
         raise InvalidArgumentError(f"encoding={encoding!r} is not one of text: {error}") from error
 
 
-def other_encoding(content: bytes) -> str:
-    """The encoding of bytes that are not UTF-8, by what it must hold."""
-    # Windows has quotes and dashes where Latin 1 has no characters, but not at all places.
-    marks = set(content).intersection(range(0x80, 0xA0))
-    latin = "cp1252" if marks and marks.isdisjoint(b"\x81\x8d\x8f\x90\x9d") else "latin-1"
-    return "utf-16" if content[:2] in BOMS_UTF16 else latin
+def _encodings_of(content: bytes) -> str:
+    """Options that read bytes that are not UTF-8, each with the first words that it makes of them.
+
+    Most bytes are letters in several encodings, so that only the reader knows the right one.
+    """
+    if content[:2] in BOMS_UTF16:
+        return argument("encoding", "utf-16")
+    told = []
+    for name in _ENCODINGS:
+        text = content[:_BYTES_TRIED].decode(name, "replace")
+        words = " ".join(dict.fromkeys(re.findall(r"\w*[^\x00-\x7f\s]\w*", text)))
+        # The last character may be cut.
+        if text.count("\ufffd") < 2:
+            told.append(f"{argument('encoding', name)} ({words[:_LETTERS_SHOWN]!r})")
+    return f"{', '.join(told)} or another, whichever reads its words right"
 
 
 def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
@@ -249,12 +262,10 @@ def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
                 number += 1
         except UnicodeDecodeError as error:
             number += error.object[: error.start].count(b"\n")
-            start = 0 if number == 1 else error.start
-            other = other_encoding(error.object[start:] + stream.read(_LONGEST_LINE))
-            raise FileFormatError(
-                f"{path}, line {number}: the file is not valid {encoding}; try "
-                f"{argument('encoding', other)}"
-            ) from error
+            start = error.object.rfind(b"\n", 0, error.start) + 1
+            other = _encodings_of(error.object[start:] + stream.read(_BYTES_TRIED))
+            told = f"the file is not valid {encoding}; try {other}"
+            raise FileFormatError(f"{path}, line {number}: {told}") from error
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:

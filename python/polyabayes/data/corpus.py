@@ -13,22 +13,15 @@ from scipy import sparse
 from polyabayes import _core
 from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes._support.warnings import warn
+from polyabayes.data import counts as _counts
 from polyabayes.data.conversion import frames, sources
 from polyabayes.data.conversion.documents import source_of, source_of_lists, source_of_table
 from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.texts import checked_on_empty
-from polyabayes.data.counts import (
-    checked_counts,
-    checked_exposure,
-    checked_labels,
-    checked_words,
-    warn_if_turned,
-    warn_of_totals,
-)
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
-from polyabayes.data.naming import in_default_order, rows_by_name
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 _WORDS_SHOWN = 10
@@ -54,8 +47,8 @@ class Corpus(DocumentCounts):
     metadata : DataFrame or mapping of str to sequence, n_documents rows, optional
         Properties of the documents, one per column: groups, dates, covariates. If there are ids,
         rows are matched with them by their index, or else by a column that holds all ids; so are
-        those of `exposure` by an index. Those for a DataFrame with the default index are matched
-        with it if their index holds the same numbers.
+        those of `exposure` by an index. Without ids, rows go by place, and those whose index counts
+        from 0 in another order are refused.
 
     Attributes
     ----------
@@ -102,11 +95,7 @@ class Corpus(DocumentCounts):
         exposure: Any = None,
         metadata: Any = None,
     ) -> None:
-        found = _source_of(counts, "counts")
-        if ids is None and found.ids is None:
-            exposure = in_default_order("exposure", exposure, counts)
-            metadata = in_default_order("metadata", metadata, counts)
-        self._fill(found, "counts", vocabulary, ids, exposure, metadata)
+        self._fill(_source_of(counts, "counts"), "counts", vocabulary, ids, exposure, metadata)
 
     def _fill(
         self,
@@ -120,10 +109,11 @@ class Corpus(DocumentCounts):
         """Set counts, called `name` in messages, and labels; arguments override `found`."""
         words = found.vocabulary if vocabulary is None else vocabulary
         names = found.ids if ids is None else ids
-        self.counts, self._has_open_width = checked_counts(found.counts, name), found.has_open_width
+        self.counts = _counts.checked_counts(found.counts, name)
+        self._has_open_width = found.has_open_width
         self._words_are = found.words_are if vocabulary is None else "given"
-        self.vocabulary = None if words is None else checked_words(words)
-        self.ids = None if names is None else checked_labels(names, "ids")
+        self.vocabulary = None if words is None else _counts.checked_words(words)
+        self.ids = None if names is None else _counts.checked_labels(names, "ids")
         if self.vocabulary is not None:
             self.counts = self._widened_to(len(self.vocabulary)).counts
         for part, labels, size, unit in (
@@ -144,11 +134,11 @@ class Corpus(DocumentCounts):
         # Those that come with the counts stand in their order.
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
-        warn_if_turned(self.vocabulary, self.ids)
+        _counts.warn_if_turned(self.vocabulary, self.ids)
         remedy = "corpus.filter(words=corpus.vocabulary[corpus.vocabulary != %s])"
-        warn_of_totals(self.ids, self._lengths, "document", "corpus[corpus.ids != %s]")
-        warn_of_totals(self.vocabulary, lambda: self.counts.sum(axis=0).A1, "word", remedy)
-        self.exposure = None if sizes is None else checked_exposure(sizes, self.n_documents)
+        _counts.warn_of_totals(self.ids, self._lengths, "document", "corpus[corpus.ids != %s]")
+        _counts.warn_of_totals(self.vocabulary, lambda: self.counts.sum(axis=0).A1, "word", remedy)
+        self.exposure = None if sizes is None else _counts.checked_exposure(sizes, self.n_documents)
         self.metadata = checked_metadata(table, self.n_documents, self.ids)
 
     @classmethod
@@ -313,7 +303,8 @@ class Corpus(DocumentCounts):
         adata : AnnData
             In memory, or backed by a file, which is read in blocks of 1,000 cells.
         layer : str, optional
-            Layer that holds the counts; default ``X``, which is refused if it is normalised.
+            Layer that holds the counts, or ``"X"``. Default: ``X``, which is refused if it is
+            normalised, or if a layer called counts, raw or UMI holds other counts.
         exposure : str, optional
             Column of ``obs`` that holds a known size of each cell, such as ``"n_counts"``.
 

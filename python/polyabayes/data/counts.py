@@ -110,13 +110,13 @@ def warn_of_totals(labels: Any, sums: Callable[[], Any], what: str, remedy: str)
     `sums` gives the counts of the labels, and `remedy` is code with a label.
     """
     for place, label in enumerate(() if labels is None else labels):
-        plain = label.strip().lower()
-        if plain not in _NO_LABELS:
+        plain = label.strip(" :").lower()
+        if _NO_LABELS.isdisjoint(plain.split()):
             continue
         own, total = sums()[place], sums().sum()
         # The sum of all others, or of those before it.
         is_sum = own and (2 * own == total or (place > 1 and own == sums()[:place].sum()))
-        is_sum = is_sum and plain in NAMES["totals"] and len(labels) > 2
+        is_sum = is_sum and plain not in NAMES["no word"] and len(labels) > 2
         if is_sum or plain in NAMES["no word"]:
             told = "counts as much as others together, as their sum" if is_sum else "counts no gene"
             warn(f"{what} {label!r} {told}: if so, use {remedy % repr(label)}", DataWarning)
@@ -295,7 +295,5 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
     ):
         if (wrong := is_wrong(values)).any():
             position = int(np.argmax(wrong))
-            told += (
-                f": {values[position]} at {place(position)}; counts are whole numbers from 0 to "
-            )
-            raise InvalidCountsError(f"{told}{largest}: {remedy}")
+            told += f": {values[position]} at {place(position)}; counts are whole numbers from 0 "
+            raise InvalidCountsError(f"{told}to {largest}: {remedy}")

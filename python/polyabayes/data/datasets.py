@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.checks import fits
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
@@ -149,9 +148,11 @@ def make_lda_corpus(
     if lengths.shape not in ((), (n_documents,)):
         told = f"give an int or one entry for each of the {n_documents} documents"
         raise InvalidArgumentError(f"document_length has shape {lengths.shape}; {told}")
-    fits("n_documents", n_documents, _CELL_BYTES * len(prior))
+    checks.fits("n_documents", n_documents, _CELL_BYTES * len(prior))
     n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)
-    fits("document_length", int(lengths.max()), _TOKEN_BYTES * n_tokens / max(lengths.max(), 1))
+    checks.fits(
+        "document_length", int(lengths.max()), _TOKEN_BYTES * n_tokens / max(lengths.max(), 1)
+    )
     doc_topic = rng.dirichlet(prior, size=n_documents)
     topic_counts = rng.multinomial(np.broadcast_to(lengths, n_documents), doc_topic)
     corpus = Corpus(documents_of_topics(topic_counts, topics, rng)[0])
@@ -219,7 +220,7 @@ def make_gamma_poisson_corpus(
         raise InvalidArgumentError(f"probability must be in (0, 1), got {probability!r}")
     totals, scales = topics.sum(axis=1), probabilities / (1 - probabilities)
     n_tokens = float((shapes * scales * totals).sum())
-    fits("n_documents", n_documents, _CELL_BYTES * len(topics) + _TOKEN_BYTES * n_tokens)
+    checks.fits("n_documents", n_documents, _CELL_BYTES * len(topics) + _TOKEN_BYTES * n_tokens)
     doc_topic = rng.gamma(shapes, scales, (n_documents, len(topics)))
     topic_counts = rng.poisson(doc_topic * totals)
     corpus = Corpus(documents_of_topics(topic_counts, topics, rng)[0])
@@ -275,8 +276,8 @@ def _topics(
     if topic_word is None:
         checks.whole_number("n_topics", n_topics)
         checks.whole_number("n_words", n_words)
-        fits("n_words", n_words, 8)
-        fits("n_topics", n_topics, 8 * n_words)
+        checks.fits("n_words", n_words, 8)
+        checks.fits("n_topics", n_topics, 8 * n_words)
         prior = checks.positive_number("topic_word_prior", prior)
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)
     topics = checks.matrix("topic_word", topic_word, "(n_topics, n_words)")

@@ -24,14 +24,14 @@ def headed(names: Sequence[str], headers: Collection[str]) -> str | None:
     return next((found[header] for header in headers if header in found), None)
 
 
-def named_as_counts(names: Sequence[str]) -> str | None:
-    """The first column whose header can only be that of counts."""
-    return headed(names, NAMES["count"][:-1])
-
-
 def named_rows(names: Sequence[str]) -> str | None:
     """The first column, if its header is that of names of documents, words or rows, or of texts."""
     return headed(names[:1], (*NAMES["document"], *NAMES["word"], *NAMES["row"], *NAMES["text"]))
+
+
+def names_documents(name: str) -> bool:
+    """Whether the header is that of names of documents."""
+    return name.lower() in NAMES["document"] or bool(OF_NAMES.fullmatch(name))
 
 
 def is_headed(name: str, kind: str) -> bool:

@@ -14,11 +14,12 @@ from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import columns_of_words
-from polyabayes.data.names import NAMES, is_headed
+from polyabayes.data.names import NAMES, is_headed, names_documents
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
-# Folders, and endings of names of files; others, such as ".v1", may tell documents apart.
-_OF_FILES = re.compile(r".*[/\\]|(\.(txt|csv|tsv|json|xml|html|md|pdf|docx|gz))+$")
+# Folders, endings of names of files, and decimals of whole numbers; other endings, such as ".v1",
+# may tell documents apart.
+_OF_FILES = re.compile(r".*[/\\]|(\.(txt|csv|tsv|json|xml|html|md|pdf|docx|gz|0))+$")
 
 # Largest error of a sum of rounded probabilities.
 _ROUNDED = 0.01
@@ -30,7 +31,8 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     The index of the rows names them, or else a column with all names; with a warning, also names
     that differ from them in case, blanks, leading zeros, folders or endings of files. Rows without
     names, and rows for data without names, are returned unchanged: they are matched by place. Other
-    names are refused; an index that counts from 0 is none. `by_place` is code that drops the names.
+    names are refused; an index that counts from 0 is none, and refused in another order where data
+    have no names. `by_place` is code that drops the names.
     A mapping is of names to rows, or of columns to values.
     """
     table = name
@@ -39,7 +41,14 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     rows = rows if (frame := frame_of(rows)) is None else frame
     index, is_frame = checks.index_of(rows), hasattr(rows, "iloc")
     index = index if is_frame else getattr(rows, "ids", None)
-    if names is None or index is None:
+    if index is None:
+        return rows
+    is_sorted = not is_frame or index.dtype.kind not in "iu" or index.is_monotonic_increasing
+    if names is None and not is_sorted and set(index) == set(range(len(index))):
+        told = f"{table}.sort_index() if its index counts the documents"
+        rule = f"is in another order than its index: use {told}, or {table}.reset_index(drop=True)"
+        raise checks.wrong(name, None, f"{rule} if its order is theirs")
+    if names is None:
         return rows
     wanted, mine = list(map(str, names)), list(map(str, index))
     if mine == wanted:
@@ -52,7 +61,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         return rows
     held: dict[Any, list[str]] = {} if is_counted else {None: mine}
     for column in getattr(rows, "columns", ()):
-        if rows[column].dtype.kind not in "biufc" or str(column).lower() in NAMES["document"]:
+        if rows[column].dtype.kind not in "biufc" or names_documents(str(column)):
             held[column] = [str(value) for value in rows[column]]
     for spell in (str, _plain):
         keys = list(map(spell, wanted))
@@ -85,7 +94,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         n_known = len(set(wanted).intersection(labels))
         code, other = "", by_place or (".reset_index(drop=True)" if is_frame else ".counts")
         if column is not None:
-            if str(column).lower() not in NAMES["document"] and 2 * n_known < len(wanted):
+            if not names_documents(str(column)) and 2 * n_known < len(wanted):
                 continue
             code, other = f".set_index({column!r})", f".drop(columns={column!r})"
         missing = [label for label in wanted if label not in set(labels)]
@@ -95,18 +104,6 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         rule = f"has no row for {some(missing)} of the data, but has {some(labels)}: {told}"
         raise checks.wrong(name, missing[0], rule)
     return rows
-
-
-def in_default_order(name: str, rows: Any, frame: Any) -> Any:
-    """Rows of a table in the order of a frame whose index is the default one, no names of rows.
-
-    Only an index with the same numbers orders them: another one is of no meaning.
-    """
-    if isinstance(rows, Mapping):
-        return {key: in_default_order(name, x, frame) for key, x in rows.items()}
-    own, index = checks.index_of(frame), checks.index_of(rows)
-    are_same = own is not None and index is not None and set(own) == set(index)
-    return rows_by_name(name, rows, own) if are_same else rows
 
 
 def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, str]:
@@ -142,9 +139,12 @@ def columns_by_name(name: str, values: Any, names: Any) -> Any:
 def by_topic(name: str, values: Any, topic_word: Any, axes: Sequence[int] = (1,)) -> Any:
     """Values of topics in the order of the rows of a frame of topics: entries, or axes of a frame.
 
-    There may be values for the first topics only.
+    There may be values for the first topics only. A mapping is of names of topics to values.
     """
-    topics, index = checks.index_of(topic_word), checks.index_of(values)
+    topics = checks.index_of(topic_word)
+    if topics is not None and isinstance(values, Mapping) and {*values} == {*topics[: len(values)]}:
+        values = import_pandas().Series(values)
+    index = checks.index_of(values)
     if topics is not None and index is not None:
         for axis in axes if hasattr(values, "columns") else (0,):
             match = rows_by_name if hasattr(values, "columns") and not axis else columns_by_name

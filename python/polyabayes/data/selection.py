@@ -98,18 +98,14 @@ class Selectable:
                 "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
                 f"boolean mask, got {rows!r}; one document is corpus[[3]]"
             )
-        if selection.dtype.kind == "b":
-            if len(selection) != n_documents:
-                told = f"the corpus {n_documents} documents; give one entry for each"
-                raise InvalidArgumentError(f"the mask has {len(selection)} entries, {told}")
-            selection = np.flatnonzero(selection)
+        try:
+            selection = np.arange(n_documents)[selection] if selection.size else selection
+        except IndexError as error:
+            told = f"the corpus has {n_documents} documents, but the"
+            raise InvalidArgumentError(f"{told} {error}") from error
         if not selection.size:
             raise InvalidArgumentError("the selection holds no documents; choose at least one")
-        outside = (selection < -n_documents) | (selection >= n_documents)
-        if outside.any():
-            told = f"the corpus has {n_documents} documents"
-            raise InvalidArgumentError(f"document {selection[outside][0]} does not exist: {told}")
-        return selection.astype(np.int64)
+        return selection
 
     def _rows_of(self, names: NDArray[Any]) -> NDArray[Any]:
         """Numbers of the documents with these names; other selections unchanged."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.sources import is_mudata
+from polyabayes.data.conversion.sources import is_of
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable, exposed
@@ -172,7 +172,7 @@ def from_mudata(
     >>> {name: corpus.n_tokens for name, corpus in corpora.items()}
     {'rna': 6, 'atac': 6}
     """
-    if not is_mudata(mdata):
+    if not is_of(mdata, "mudata", "MuData"):
         raise InvalidTypeError(f"mdata must be a MuData, got {type(mdata).__name__}")
     names = list(mdata.mod) if modalities is None else list(modalities)
     for name in names:

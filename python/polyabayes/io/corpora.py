@@ -108,7 +108,7 @@ def read_corpus(
         Matrix Market and tables of counts: whether rows are words and columns are documents. `ids`
         are the words then; default: a first column with a name of words or of documents.
     layer : str, optional
-        ``.h5ad``: the layer of counts; default ``X``.
+        ``.h5ad``: the layer of counts, or ``"X"``, as for :meth:`Corpus.from_anndata`.
     **options
         Texts: those of :meth:`Corpus.from_documents`, such as ``stop_words``, ``min_df``, ``stem``
         and ``on_empty``. Formats: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),

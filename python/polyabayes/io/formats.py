@@ -15,22 +15,9 @@ from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argumen
 from polyabayes.io.cells import matrices_of_folder, read_10x, read_h5ad
 from polyabayes.io.kinds import LOOKED_AT, OPEN, refuse_other_doors, refuse_other_kinds
 from polyabayes.io.mallet import read_mallet
-from polyabayes.io.matrices.ldac import read_ldac, write_ldac
-from polyabayes.io.matrices.matrix_market import (
-    read_docword,
-    read_matrix_market,
-    write_matrix_market,
-)
-from polyabayes.io.matrices.npz import read_npz, write_npz
-from polyabayes.io.matrices.svmlight import read_svmlight
-from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
-from polyabayes.io.tabular.factor_tables import (
-    read_factor_csv,
-    read_factor_parquet,
-    write_factor_csv,
-)
-from polyabayes.io.tensors.npz import read_tensor_npz, write_tensor_npz
-from polyabayes.io.tensors.tns import read_tns, read_tns_corpus, write_tns
+from polyabayes.io.matrices import ldac, matrix_market as mtx, npz, svmlight
+from polyabayes.io.tabular import corpora, factor_tables as factors
+from polyabayes.io.tensors import npz as tensor_npz, tns
 from polyabayes.io.text import read_text
 
 T = TypeVar("T")
@@ -47,17 +34,23 @@ class Format(NamedTuple):
 
 
 _FORMATS = {
-    "ldac": Format(".ldac .dat .lda-c", read_ldac, write_ldac),
-    "mtx": Format(".mtx .mm", read_matrix_market, write_matrix_market),
-    "npz": Format(".npz", read_npz, write_npz, read_tensor_npz, write_tensor_npz),
-    "svmlight": Format(".svmlight .libsvm .svm", read_svmlight),
-    "docword": Format("", read_docword),
-    "csv": Format(
-        ".csv .tsv .tab .all .gct .maf", read_csv, None, read_factor_csv, write_factor_csv
+    "ldac": Format(".ldac .dat .lda-c", ldac.read_ldac, ldac.write_ldac),
+    "mtx": Format(".mtx .mm", mtx.read_matrix_market, mtx.write_matrix_market),
+    "npz": Format(
+        ".npz", npz.read_npz, npz.write_npz, tensor_npz.read_tensor_npz, tensor_npz.write_tensor_npz
     ),
-    "tns": Format(".tns", read_tns_corpus, None, read_tns, write_tns),
-    "parquet": Format(".parquet", read_parquet, None, read_factor_parquet),
-    "jsonl": Format(".jsonl .ndjson", read_json_lines),
+    "svmlight": Format(".svmlight .libsvm .svm", svmlight.read_svmlight),
+    "docword": Format("", mtx.read_docword),
+    "csv": Format(
+        ".csv .tsv .tab .all .gct .maf",
+        corpora.read_csv,
+        None,
+        factors.read_factor_csv,
+        factors.write_factor_csv,
+    ),
+    "tns": Format(".tns", tns.read_tns_corpus, None, tns.read_tns, tns.write_tns),
+    "parquet": Format(".parquet", corpora.read_parquet, None, factors.read_factor_parquet),
+    "jsonl": Format(".jsonl .ndjson", corpora.read_json_lines),
     "h5ad": Format(".h5ad", read_h5ad),
     "10x": Format(".h5", read_10x),
     "text": Format(".txt", read_text),

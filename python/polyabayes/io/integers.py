@@ -41,7 +41,7 @@ def shown(text: str) -> str:
 def parsed_count(text: str) -> tuple[int, str]:
     """The count of a text, such as "3.0", and why it is none, empty if it is one."""
     try:
-        count = Decimal(text) if text.isascii() and "_" not in text else Decimal("nan")
+        count = Decimal(text) if "_" not in text else Decimal("nan")
     except InvalidOperation:
         count = Decimal("nan")
     # The count is converted only after its size is known to be small.

@@ -12,11 +12,13 @@ from typing import Any
 from polyabayes._support.files import read_lines
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
+from polyabayes.exceptions import FileFormatError
 from polyabayes.io.text import corpus_of_texts
 
 # MALLET's own: csv import --line-regex; \s of Java is that of ASCII.
 _LINE = re.compile(r"^(\S*)[\s,]*(\S*)[\s,]*(.*)$", re.ASCII)
 _NAME, _DATA = 1, 3
+_COLUMNS = ["id", "label", "text"]
 
 
 def read_mallet(
@@ -29,6 +31,11 @@ def read_mallet(
     ``--remove-stopwords``, give its list as ``stop_words``.
     """
     lines = [line for line in read_lines(path, encoding) if line.strip()]
+    names = [line.partition("\t")[0].strip() for line in lines if line.count("\t") > 1]
+    if len(names) == len(lines) and (blank := [name for name in names if " " in name]):
+        told = f"{path}: MALLET divides the name {blank[0]!r} at its blanks: if tabs divide, use "
+        code = f"pandas.read_csv({str(path)!r}, sep='\\t', quoting=3, names={_COLUMNS})"
+        raise FileFormatError(f"{told}polyabayes.Corpus.from_table({code})")
     parts = [match for line in lines if (match := _LINE.match(line))]
     texts = [match[_DATA] for match in parts]
     if "token_pattern" not in options and "analyzer" not in options:

@@ -58,7 +58,7 @@ def read_tensor(
         Encoding of a delimited file.
     **options
         Options of the format: ``shape`` (tns), the sizes of the axes if there is no
-        ``.modes.json``; ``skiprows`` (csv).
+        ``.modes.json``; ``skiprows`` (csv); ``missing`` (tables), values that mark missing ones.
 
     Returns
     -------

@@ -54,11 +54,8 @@ def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
         if len(lines) < 2 or sep not in lines[1] or max(map(len, lines)) > csv.field_size_limit():
             continue
         # Quotes of tables; in lines with tabs or blanks, a quote may be a word.
-        is_quoted = sep in ",;" or all('"' in line for line in lines[1:])
-        rows = [
-            next(csv.reader([line], delimiter=sep)) if is_quoted else line.split(sep)
-            for line in lines
-        ]
+        is_plain = sep in "\t " and not all('"' in line for line in lines[1:])
+        rows = [*csv.reader(lines, delimiter=sep, quoting=3 if is_plain else 0)]
         columns = list(zip(*rows[1:], strict=False))
         numbers = [k for k, column in enumerate(columns) if all(map(is_number, column))]
         word = next((k for k in range(len(columns)) if k not in numbers), None)
@@ -72,9 +69,8 @@ def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
         is_read = is_tabbed and sep == "\t" and not word and not is_header
         if is_read or (sep == " " and not are_ids) or len({row[word] for row in rows}) < len(rows):
             continue
-        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting="
-        code += f"{3 * (not is_quoted)}, skiprows={is_header:d}, dtype={{{word}: str}}, "
-        code += "keep_default_na=False)"
+        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting={3 * is_plain}, "
+        code += f"skiprows={is_header:d}, dtype={{{word}: str}}, keep_default_na=False)"
         code += f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
         told = f"its lines hold numbers beside words; give the words, {code}[{word}].tolist()"
         raise FileFormatError(f"{path}: {told}")

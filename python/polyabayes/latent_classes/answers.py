@@ -15,7 +15,7 @@ from polyabayes._support.output.frames import DataFrame, data_frame, import_pand
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
-from polyabayes.data.names import named_as_counts
+from polyabayes.data.names import NAMES, headed
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import (
@@ -201,13 +201,17 @@ def read_answers(
         _refuse_measurement(frame[column], column)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
-    for number, column in enumerate(columns):
-        seen = np.unique(levels[levels[:, number] >= 0, number])
-        if len(seen) == 1:
-            raise InvalidArgumentError(
-                f"item {column!r} has the answer {labels[number][seen[0]]!r} in all rows, which "
-                f"tells no classes apart; leave it out of {argument('items')}"
-            )
+    seen = {x: np.unique(own[own >= 0]) for x, own in zip(columns, levels.T, strict=True)}
+    if constant := [column for column, own in seen.items() if len(own) == 1]:
+        answer = labels[columns.index(constant[0])][seen[constant[0]][0]]
+        told = (
+            f"item {constant[0]!r} has the answer {answer!r} in all rows, which tells no classes "
+        )
+        told += f"apart; leave it out of {argument('items')}"
+        blank = [column for column in constant if frame[column].isna().any()]
+        if blank:
+            told += f", or if blanks are answers, use frame.assign(**frame[{blank}].notna())"
+        raise InvalidArgumentError(told)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
         rows = ", ".join(str(frame.index[row]) for row in empty[:5])
@@ -306,7 +310,9 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, NDArray[np.float64]]:
 
 def _refuse_counts(frame: DataFrame, has_items: bool) -> None:
     """Refuse a column of counts as an item; warn of it if other columns are named as items."""
-    column = named_as_counts([name for name in frame.columns if isinstance(name, str)])
+    # A last header, "value", may also be that of an answer.
+    columns = [name for name in frame.columns if isinstance(name, str)]
+    column = headed(columns, NAMES["count"][:-1])
     if column is None or getattr(frame[column].dtype, "kind", "") not in "iu":
         return
     remedy = f"if each row stands for so many, use {argument('weights', column)}"

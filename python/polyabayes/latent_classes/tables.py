@@ -175,7 +175,8 @@ def profiles(counts: Floats, tells: bool) -> Floats:
 def ln_with_missing(table: Floats) -> Floats:
     """Ln of probabilities, shape (..., n_levels, n_classes); at -1, a missing answer, zeros."""
     with np.errstate(divide="ignore"):
-        return np.pad(np.log(table), (*[(0, 0)] * (table.ndim - 2), (0, 1), (0, 0)))
+        logs = np.log(table)
+    return np.concatenate([logs, np.zeros_like(logs[..., :1, :])], axis=-2)
 
 
 def drawn_index(generator: np.random.Generator, probabilities: Floats) -> NDArray[np.intp]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.naming import columns_by_name, rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -41,8 +42,11 @@ class GivenPriors(NamedTuple):
             raise InvalidArgumentError(
                 f"{argument(name)}: this model takes no such prior of documents; it takes: {takes}"
             )
+        topics = getattr(model, "topic_names_", None)
+        if isinstance(values, Mapping) and topics is not None and {*values} == {*topics}:
+            values = import_pandas().DataFrame([values] * documents.n_documents)
         values = rows_by_name(name, values, getattr(documents, "ids", None))
-        values = columns_by_name(name, values, getattr(model, "topic_names_", None))
+        values = columns_by_name(name, values, topics)
         wanted = (documents.n_documents, model._n_prior_parameters())
         rows = checked_rows(name, values, wanted)
         _check_prior(name, rows)

@@ -31,7 +31,7 @@ def triples(most):
 
 
 WAYS = {
-    "tempered": {"method": "tempered", "n_samples": 64},
+    "tempered": {"method": "tempered", "n_samples": 32},
     "smc": {"method": "smc", "n_particles": 64, "resampling": "residual", "order": "sorted"},
     "auto": {"budget": 10.0},
     "auto, exact": {},

@@ -83,7 +83,7 @@ def by_chain(draws, values):
 def test_means_of_draws_are_those_of_all_allocations(name):
     model, data = MODELS[name]
     draws = model.sample_posterior(
-        data, 4000, n_replicates=8, target_std_error=0.03, random_state=1
+        data, 2000, n_replicates=8, target_std_error=0.03, random_state=1
     )
     every, ln_law = all_allocations(draws)
     exact = np.average(n_parameters(every), weights=np.exp(ln_law))

@@ -167,6 +167,7 @@ def test_states_drawn_step_by_step_have_the_enumerated_evidence(n_states, steps)
 
 # Evidence and its error by the identity of Chib (1995, "Marginal likelihood from the Gibbs output")
 # along 6,000 Gibbs draws of tables and states, of which the first eighth is left out.
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "value", "error"), [(24, -430.01, 0.04), (30, -542.27, 0.04)])
 def test_evidence_of_long_tied_chains_is_that_of_another_method(steps, value, error):
     model = AllocationModel.hidden_markov(steps, 2, tied=True)

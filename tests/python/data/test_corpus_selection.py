@@ -45,9 +45,9 @@ def test_rows_are_selected_in_order(corpus, rows, expected):
 @pytest.mark.parametrize(
     ("rows", "error", "says"),
     [
-        ([0, 3], InvalidArgumentError, "document 3 does not exist"),
-        ([-4], InvalidArgumentError, "document -4 does not exist"),
-        ([True, False], InvalidArgumentError, "mask has 2 entries"),
+        ([0, 3], InvalidArgumentError, "3 documents, but the index 3 is out"),
+        ([-4], InvalidArgumentError, "3 documents, but the index -4 is out"),
+        ([True, False], InvalidArgumentError, "3 documents, but the boolean index .* is 2"),
         (slice(0, 0), InvalidArgumentError, "no documents"),
         ([], InvalidArgumentError, "no documents"),
         ([0.5], InvalidTypeError, "integer array"),

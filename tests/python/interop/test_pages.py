@@ -75,11 +75,21 @@ _RESULTS = {
 }
 
 
+# Programs that take ten seconds and more of a processor.
+_SLOW = ("cells.md", "latent-transitions.md", "signatures.md")
+_PAGES = [
+    pytest.param(
+        page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if page.name in _SLOW else []
+    )
+    for page in pages.pages()
+]
+
+
 def test_there_are_pages():
-    assert len(pages.pages()) > 10
+    assert len(_PAGES) > 10
 
 
-@pytest.mark.parametrize("page", pages.pages(), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", _PAGES)
 def test_programs_print_what_the_page_says(page, monkeypatch, tmp_path, capsys):
     """Words alike; numbers within 2 %, as other machines may round other libraries elsewhere."""
     for package in _PACKAGES.get(page.name, ()):

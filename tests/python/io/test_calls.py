@@ -58,7 +58,7 @@ def test_sums_among_the_cells_are_a_warning_with_the_call_that_leaves_them_out()
     ("table", "expected"),
     [
         (pd.DataFrame({"id": ["a", "b"], "urn": [1, np.nan], "ball": [2, 3]}), [[1, 2], [0, 3]]),
-        (pd.DataFrame({"id": ["a", "b"], "urn": [1, -1], "ball": [2, 3]}), [[1, 2]]),
+        (pd.DataFrame({"id": ["a", "b"], "urn": [1, -1], "ball": [2, 3]}), [[2], [3]]),
         (pd.DataFrame({"id": ["a", "b"], "urn": ["1,000", "5"]}), [[1000], [5]]),
         (pd.DataFrame({"urn": ["1,000", "5"]}, index=["a", "b"]), [[1000], [5]]),
     ],
@@ -69,6 +69,23 @@ def test_frames_that_are_refused_come_with_the_call_that_takes_them(table, expec
     call = re.search(r"polyabayes\.Corpus.from_table.*\)$", str(caught.value))[0]
     names = {"polyabayes": pb, "pandas": pd, "io": io, "table": table}
     assert eval(call, names).counts.toarray().tolist() == expected
+
+
+def test_answers_of_files_and_frames_are_looked_at_alike(tmp_path):
+    path, frame = tmp_path / "x.csv", pd.DataFrame({"q1": ["Yes", "No", "yes ", "-9"] * 10})
+    frame["q2"] = [1.0, 2.0, np.nan, 2.0] * 10
+    frame.to_csv(path, index=False)
+    for door, table in ((pb.read_tensor, path), (pb.CountTensor.from_frame, frame)):
+        of_case = pytest.warns(DataWarning, match="differ only in case or blanks")
+        with pytest.warns(DataWarning, match=r"use missing=\['-9'\]"), of_case as caught:
+            assert door(table).labels[1].tolist() == ["1", "2"]
+        call = str(caught[-1].message).rpartition("use ")[2]
+        fixed = eval(call, {"frame": frame, "pandas": pd})
+        found = pb.CountTensor.from_frame(fixed, missing=["-9"])
+        assert found.labels[0].tolist() == ["No", "Yes"]
+    monkey = pd.DataFrame({"q1": ["Response", "a", "b"], "q2": ["Open-Ended Response", "c", "d"]})
+    with pytest.warns(DataWarning, match=r"frame.drop\(index=\[0\]\)"):
+        pb.CountTensor.from_frame(monkey)
 
 
 def test_signatures_with_words_in_rows_are_refused_with_the_call_that_turns_them():

@@ -212,4 +212,4 @@ def test_columns_of_one_name_in_parquet(tmp_path, read):
     # The part of the schema that pandas adds is damaged: both fields have one name.
     about = table.schema.metadata[b"pandas"].replace(b'field_name": "two', b'field_name": "one')
     parquet.write_table(table.replace_schema_metadata({b"pandas": about}), path)
-    assert_refused(errors.FileFormatError, "two columns that are called 'two'", read, path)
+    assert_refused(errors.FileFormatError, "'two' twice", read, path)

@@ -177,12 +177,12 @@ def test_a_shape_that_fits_transposed_says_so(write):
 def test_files_of_anndata(tmp_path):
     anndata = pytest.importorskip("anndata")
     cells = anndata.AnnData(np.array([[2.0, 0.0], [1.0, 3.0]]))
-    cells.layers["raw"] = 2 * cells.X
+    cells.layers["twice"] = 2 * cells.X
     cells.obs["donor"] = ["a", "b"]
     cells.write_h5ad(tmp_path / "x.h5ad")
     corpus = pb.read_corpus(tmp_path / "x.h5ad")
     assert (corpus.n_tokens, corpus.metadata["donor"].tolist()) == (6, ["a", "b"])
-    assert pb.read_corpus(tmp_path / "x.h5ad", layer="raw").n_tokens == 12
+    assert pb.read_corpus(tmp_path / "x.h5ad", layer="twice").n_tokens == 12
 
 
 def test_tensors_of_two_axes_are_corpora(write):
@@ -205,10 +205,10 @@ def test_other_encodings_and_ends_of_lines(write):
     words = write("x.vocab", "caf\xe9\nth\xe9\n".encode("latin-1"))
     path = write("x.ldac", "2 0:1 1:2\n")
     with pytest.raises(
-        FileFormatError, match=r"line 1: the file is not valid utf-8.*encoding='latin-1'"
+        FileFormatError, match=r"line 1: the file is not valid utf-8; try encoding='cp1252'"
     ):
         pb.read_corpus(path, vocabulary=words)
-    corpus = pb.read_corpus(path, vocabulary=words, encoding="latin-1")
+    corpus = pb.read_corpus(path, vocabulary=words, encoding="cp1252")
     assert corpus.vocabulary.tolist() == ["café", "thé"]
 
 

@@ -59,7 +59,7 @@ def test_everything_comes_back(tmp_path, name, labels):
     assert renamed == tensor.rename({"hair": "i", "eye": "j", "sex": "k"})
 
 
-@pytest.mark.filterwarnings("ignore:.*is a level")
+@pytest.mark.filterwarnings("ignore:answers that may mark missing ones")
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
 @pytest.mark.parametrize("labels", [None, LABELS, [None, LABELS[1], None]])
 def test_csv_keeps_cells_by_their_labels(tmp_path, name, labels):
@@ -74,6 +74,7 @@ def test_csv_keeps_cells_by_their_labels(tmp_path, name, labels):
     assert read_tensor(again) == back
 
 
+@pytest.mark.filterwarnings("ignore:answers that may mark missing ones")
 def test_parquet(tmp_path):
     tensor = random_tensor(LABELS)
     tensor.to_frame().to_parquet(tmp_path / "x.parquet")
@@ -186,7 +187,8 @@ def test_csv_of_observations(write):
     assert read_tensor(path, ["sex"]).to_dense().tolist() == [1, 2]
 
 
-@pytest.mark.filterwarnings("ignore:.*is a level")
+@pytest.mark.filterwarnings("ignore:answers that may mark missing ones")
+@pytest.mark.filterwarnings("ignore:answers that may mark missing ones")
 def test_csv_of_counts(write):
     path = write("x.csv", f"i,j,count\nNA,01,{BIG}\nnull,1.0,2\nNA,01,1\n")
     tensor = read_tensor(path)

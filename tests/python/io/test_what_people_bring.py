@@ -106,16 +106,17 @@ def test_rows_of_pandas_are_matched_by_name_with_the_documents(call):
     np.testing.assert_array_equal(call(pd.concat([others, OWN[::-1]])), expected)
 
 
-def test_rows_sorted_apart_are_matched_by_the_default_index_of_a_frame():
+def test_rows_in_another_order_than_they_are_counted_are_refused_without_names():
     counts = pd.DataFrame([[2, 0], [0, 3], [1, 1]], columns=["ball", "cell"])
     years = pd.DataFrame({"yr": [2010, 2001, 2002]}).sort_values("yr")
-    for table in (years, {"yr": years["yr"]}):
-        corpus = pb.Corpus(counts, metadata=table, exposure=years["yr"])
-        assert corpus.metadata["yr"].tolist() == corpus.exposure.tolist() == [2010, 2001, 2002]
-    # Rows go by their place where they have no names, or names of another kind.
-    other = years.set_axis([5, 2, 0])
-    for X, table in ((counts.to_numpy(), years), (counts, other)):
-        assert pb.Corpus(X, metadata=table).metadata["yr"].tolist() == [2001, 2002, 2010]
+    corpus, told = pb.Corpus(counts), r"use metadata\.sort_index\(\) .* metadata\.reset_index"
+    for call in (corpus.with_metadata, lambda rows: pb.Corpus(counts.to_numpy(), metadata=rows)):
+        assert_refused(InvalidArgumentError, told, call, years)
+        assert call(years.sort_index()).metadata["yr"].tolist() == [2010, 2001, 2002]
+        for rows in (years.reset_index(drop=True), years.set_axis([5, 2, 0])):
+            assert call(rows).metadata["yr"].tolist() == [2001, 2002, 2010]
+    told = r"use covariates\.sort_index"
+    assert_refused(InvalidArgumentError, told, FITTED.fit, corpus, covariates=years)
     named = pb.Corpus(counts, ids=["1", "2", "0"], metadata=years)
     assert named.metadata["yr"].tolist() == [2001, 2002, 2010]
 
@@ -242,6 +243,13 @@ def test_priors_of_topics_are_matched_by_name(make):
     found = [pb.log_likelihood(x, COUNTS, **options).values for x in (model, same)]
     assert found[0] == found[1]
     assert_refused(InvalidArgumentError, "'S2'", make, ALPHA.rename({"S2": "S3"}))
+
+
+def test_mappings_of_priors_are_of_names_of_topics():
+    model, alpha = lda_of(SIGNATURES, 1.0), dict(ALPHA[::-1])
+    expected = pb.log_likelihood(lda_of(SIGNATURES), COUNTS).values
+    assert pb.log_likelihood(lda_of(SIGNATURES, alpha), COUNTS).values == expected
+    assert pb.log_likelihood(model, COUNTS, doc_topic_prior=alpha).values == expected
 
 
 def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured(here):
@@ -446,7 +454,9 @@ def test_only_layers_of_counts_are_offered():
     cells = anndata.AnnData(np.array([[0.5, 1.5]]))
     cells.layers["scaled"], cells.layers["raw"] = cells.X / 2, np.array([[1.0, 3.0]])
     bare = anndata.AnnData(None, cells.obs, cells.var, layers={"raw": cells.layers["raw"]})
-    for layer, data in ((None, cells), ("scaled", cells), (None, bare)):
+    rounded = anndata.AnnData(cells.X * 100, cells.obs, cells.var, layers=bare.layers)
+    assert pb.Corpus.from_anndata(rounded, "X").n_tokens == 200
+    for layer, data in ((None, cells), ("scaled", cells), (None, bare), (None, rounded)):
         with pytest.raises(InvalidArgumentError) as caught:
             pb.Corpus.from_anndata(data, layer)
         call = str(caught.value).partition(", as in ")[2]

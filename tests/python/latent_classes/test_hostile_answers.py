@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from polyabayes.exceptions import DataWarning
+from helpers.refusals import call_of
+from polyabayes.exceptions import DataWarning, InvalidArgumentError
 
 GOOD = pd.DataFrame({"a": [0, 1, 0, 1, 0, 1], "b": [1, 1, 0, 0, 1, 0], "c": [0, 0, 1, 1, 0, 1]})
 EMPTY_ROWS = GOOD.astype("Int64").copy()
@@ -54,6 +55,15 @@ def test_levels_that_mark_missing_answers_are_warned_of(answers, code, recwarn):
     else:
         assert len(told) == 1
         assert f"may mark missing ones: {code} of 'b'; if so, use missing=[{code}]" in told[0]
+
+
+def test_blanks_of_options_that_were_not_chosen_are_answers_by_the_call():
+    frame = GOOD.assign(b=["tea", None] * 3, c=[None, 1.0] * 3)
+    classes = pb.LatentClassAnalysis(1, random_state=0)
+    call = call_of(InvalidArgumentError, classes.fit, frame)
+    assert set(classes.fit(eval(call, {"frame": frame})).predict(GOOD.assign(b=True, c=False))) == {
+        0
+    }
 
 
 def test_counts_that_are_left_out_are_warned_of():

@@ -101,8 +101,8 @@ def mixed(seed: int) -> pd.DataFrame:
 
 def test_items_of_noise_do_not_multiply_classes(tmp_path: Path) -> None:
     frame = mixed(1)
-    classes = pb.LatentClassAnalysis([1, 2, 3, 4], random_state=0).fit(frame)
-    alone = pb.LatentClassAnalysis([1, 2, 3, 4], random_state=0).fit(frame.iloc[:, :5])
+    classes = pb.LatentClassAnalysis([1, 2, 3], random_state=0).fit(frame)
+    alone = pb.LatentClassAnalysis([1, 2, 3], random_state=0).fit(frame.iloc[:, :5])
     assert classes.n_classes_ == 2
     for number, probability in alone.choice_.probabilities.items():
         assert classes.choice_.probabilities[number] == pytest.approx(probability, abs=0.05)

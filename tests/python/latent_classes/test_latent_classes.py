@@ -120,7 +120,7 @@ def test_one_class_is_a_closed_form() -> None:
 
 
 def test_all_doors_give_the_same_classes() -> None:
-    frame, _, _ = planted(60, 5)
+    frame, _, _ = planted(30, 5)
     polars = pytest.importorskip("polars")
     patterns = frame.value_counts(sort=False).reset_index()
     tensor = pb.CountTensor.from_frame(frame)

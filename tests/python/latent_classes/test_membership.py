@@ -41,7 +41,7 @@ BY_PARTY = cache(
 
 def test_draws_are_calibrated() -> None:
     """Ranks of what data are simulated from among draws are even (Talts et al. 2018)."""
-    n_rows, n_items, n_data, n_draws = 40, 4, 100, 9
+    n_rows, n_items, n_data, n_draws = 40, 4, 60, 9
     ranks = np.empty((n_data, 3))
     for data in range(n_data):
         rng = np.random.default_rng([data, 5])
@@ -66,8 +66,8 @@ def test_draws_are_calibrated() -> None:
             return [abs(apart[0]), abs(apart[1]), abs(classes.mean() - 0.5) + 1e-9 * apart[1] ** 2]
 
         mine, below = told(true, of), np.zeros(3)
-        for sweep, (counts, drawn) in zip(range(50 + 20 * n_draws), chain, strict=False):
-            if sweep >= 50 and (sweep - 49) % 20 == 0:
+        for sweep, (counts, drawn) in zip(range(30 + 12 * n_draws), chain, strict=False):
+            if sweep >= 30 and (sweep - 29) % 12 == 0:
                 below += np.array(told(drawn.coefficients[0], counts.classes[0])) < mine
         ranks[data] = below
     for column in ranks.T:

@@ -57,14 +57,14 @@ def test_evidences_are_those_of_all_paths(is_invariant: bool, is_stationary: boo
     exact = special.logsumexp(terms) - np.log(2)
     waves = Waves.of(rows, slots, (2,) * n_tables, is_stationary)
     ratios = np.exp(
-        [sampled(waves, prior, 2, 24, np.random.SeedSequence(s))[0] - exact for s in range(120)]
+        [sampled(waves, prior, 2, 24, np.random.SeedSequence(s))[0] - exact for s in range(60)]
     )
-    assert ratios.mean() == pytest.approx(1, abs=4 * ratios.std() / np.sqrt(120))
+    assert ratios.mean() == pytest.approx(1, abs=4 * ratios.std() / np.sqrt(60))
     assert ratios.std() < 0.5
 
 
 def test_planted_chains_are_found(tmp_path: Path) -> None:
-    frame, classes = planted(300, 4)
+    frame, classes = planted(200, 4)
     model = pb.LatentTransitionAnalysis([1, 2], random_state=0).fit(frame, waves=WAVES)
     assert model.n_classes_ == 2
     assert model.choice_.probabilities[2] > 0.9
@@ -102,7 +102,7 @@ def test_planted_chains_are_found(tmp_path: Path) -> None:
 
 
 def test_the_chain_tells_of_missing_waves() -> None:
-    frame, _ = planted(300, 1)
+    frame, _ = planted(150, 1)
     gone = frame.copy().astype("Int64")
     gone.loc[::3, WAVES[1]] = pd.NA
     coded = gone.fillna(9)
@@ -154,9 +154,9 @@ def test_the_first_class_depends_on_covariates(tmp_path: Path) -> None:
 
 
 def test_weights_repeat_rows_and_waves_may_differ() -> None:
-    frame, _ = planted(60, 2)
+    frame, _ = planted(30, 2)
     frame[WAVES[1]] = frame[WAVES[1]].replace({0: "no", 1: "yes"})
-    weights = np.arange(60) % 3
+    weights = np.arange(30) % 3
     options: Any = {"is_invariant": False, "is_stationary": True, "random_state": 0}
     fit = pb.LatentTransitionAnalysis(2, **options).fit(frame, waves=WAVES, weights=weights)
     repeated = frame.loc[np.repeat(frame.index, weights)]
@@ -164,11 +164,11 @@ def test_weights_repeat_rows_and_waves_may_differ() -> None:
     assert fit.log_evidence_ == again.log_evidence_
     assert list(fit.item_probabilities_) == [name for wave in WAVES for name in wave]
     assert fit.item_probabilities_["a2"].columns.tolist() == ["no", "yes"]
-    assert fit.predict_proba(frame).shape == (60, 2, 2)
+    assert fit.predict_proba(frame).shape == (30, 2, 2)
 
 
 def test_sampling_weights_give_a_pseudo_posterior() -> None:
-    frame, classes = planted(900, 5)
+    frame, classes = planted(500, 5)
     # Those who begin in the second class are twice as likely to be in the sample.
     wt = np.where(classes[:, 0] == 1, 0.7, 1.4)
     model = pb.LatentTransitionAnalysis(2, random_state=0).fit(frame, waves=WAVES, weights=wt)

@@ -58,7 +58,7 @@ def test_criteria_know_the_weights_of_the_fit(method: str, weights: str, tmp_pat
 
 
 def test_sampling_weights_give_a_pseudo_posterior() -> None:
-    frame = planted(1500, 1)
+    frame = planted(800, 1)
     classes = pb.LatentClassAnalysis([1, 2], random_state=0).fit(frame, weights="wt")
     assert classes.n_classes_ == 2
     assert np.isnan(classes.log_evidence_)
@@ -81,9 +81,9 @@ def test_sampling_weights_give_a_pseudo_posterior() -> None:
 
 def test_sampling_weights_and_a_formula() -> None:
     rng = np.random.default_rng(2)
-    age = rng.normal(size=1200)
-    classes = (rng.random(1200) < special.expit(0.3 + 1.0 * age)).astype(int)
-    frame = pd.DataFrame((rng.random((1200, 5)) < YES[classes]).astype(int), columns=list("abcde"))
+    age = rng.normal(size=700)
+    classes = (rng.random(700) < special.expit(0.3 + 1.0 * age)).astype(int)
+    frame = pd.DataFrame((rng.random((700, 5)) < YES[classes]).astype(int), columns=list("abcde"))
     frame = frame.assign(age=age)
     # Rows of half the weight undo their doubling; without it, such weights distort the slope.
     is_doubled = (classes == 1) & (age > 0)
@@ -215,7 +215,7 @@ def test_probabilities_of_0_have_no_error() -> None:
 
 
 def test_values_that_are_no_answers(tmp_path: Path) -> None:
-    frame = planted(150, 4).drop(columns="wt").assign(age=np.linspace(20, 70, 150))
+    frame = planted(80, 4).drop(columns="wt").assign(age=np.linspace(20, 70, 80))
     hidden = frame.copy()
     hidden.loc[::5, "b"] = np.nan
     hidden["c"] = pd.Categorical(np.where(frame.c == 1, "yes", "no"), ["no", "yes", "No answer"])

@@ -102,7 +102,7 @@ METHODS = [
     ("left-to-right", {}),
     ("left-to-right-sequential", {"n_particles": 100}),
     ("chib", {}),
-    ("direct", {"n_samples": 5_000}),
+    ("direct", {"n_samples": 1_500}),
 ]
 
 

@@ -20,15 +20,15 @@ def lda(prior, topics=PHI):
 def test_reverse_runs_are_unbiased(method):
     model = lda([0.4, 0.9, 0.2], TOPICS)
     sizes = {"n_particles": 3, "n_samples": 4, "n_replicates": 2, "document_length": 20}
-    bounds = pb.bidirectional_bounds(model, method, n_documents=20_000, random_state=1, **sizes)
+    bounds = pb.bidirectional_bounds(model, method, n_documents=8_000, random_state=1, **sizes)
     ratio = np.exp(pb.log_likelihood(model, bounds.data, "exact").values - bounds.upper)
-    assert ratio.mean() == pytest.approx(1, abs=4 * ratio.std() / np.sqrt(20_000))
+    assert ratio.mean() == pytest.approx(1, abs=4 * ratio.std() / np.sqrt(8_000))
 
 
 # All reverse replicates of a document start from one draw: they are not independent.
 def test_errors_of_upper_bounds_hold():
     model = lda([0.4, 0.9, 0.2], TOPICS)
-    sizes = {"n_documents": 200, "document_length": 12, "n_replicates": 300}
+    sizes = {"n_documents": 100, "document_length": 12, "n_replicates": 300}
     bounds = pb.bidirectional_bounds(model, "smc-lookahead", random_state=5, **sizes)
     exact = pb.log_likelihood(model, bounds.data, "exact").values
     assert (np.abs(bounds.upper - exact) > 4 * bounds.upper_std_errors).mean() < 0.02

@@ -127,7 +127,7 @@ def test_one_flipped_bit_is_refused(tmp_path):
     model = LDA(2, max_iter=4, random_state=0).fit(pb.Corpus(COUNTS, WORDS))
     model.save(path)
     content = path.read_bytes()
-    for bit in range(0, 8 * len(content), 5):
+    for bit in range(0, 8 * len(content), 11):
         path.write_bytes(flipped(content, bit // 8, bit % 8))
         with pytest.raises(errors.FileFormatError):
             pb.load(path)

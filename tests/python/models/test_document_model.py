@@ -330,7 +330,7 @@ NORMALS = {
 @pytest.mark.parametrize(("model", "n_samples"), NORMALS.values(), ids=NORMALS)
 def test_annealing_agrees_with_quadrature_in_its_errors(model, n_samples):
     # Quadrature of wide priors takes long.
-    step, n_seeds = (1, 40) if n_samples == 8 else (6, 120)
+    step, n_seeds = (1, 20) if n_samples == 8 else (6, 60)
     rows = np.array([[i % 5, i * i % 4, i % 3, 7 * i % 6] for i in range(1, 25, step)])
     exact = pb.log_likelihood(model, rows)
     runs = [

@@ -80,7 +80,7 @@ def _refuse_mappings(documents: Any) -> None:
     first = next(iter(documents.values() if is_mapping else documents if is_list else ()), None)
     inner = next(iter(first), None) if isinstance(first, (list, tuple)) else None
     code = "pandas.Series(documents)" if is_mapping else ""
-    if sources.is_mudata(documents):
+    if sources.is_of(documents, "mudata", "MuData"):
         code = f"documents[{next(iter(documents.mod), '')!r}]"
     elif sources.is_of(documents, "anndata", "Raw"):
         code = "documents.to_adata()"

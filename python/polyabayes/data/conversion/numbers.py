@@ -15,7 +15,7 @@ _WRITTEN: dict[re.Pattern[str], dict[str, str]] = {
     for digits, options in (
         (r"([1-9]\d?\d?(\.\d{3})+|\d{1,3})(,\d+)?", {"thousands": ".", "decimal": ","}),
         (r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", {}),
-        (r"(\d{1,3}(,\d{3})+|\d+)(\.\d+)?", {"thousands": ","}),
+        (r"(\d{1,3}(,\d{2,3})*,\d{3}|\d+)(\.\d+)?", {"thousands": ","}),  # India: 1,20,000
         (r"\d+(,\d+)?", {"decimal": ","}),
         *(
             (rf"(\d{{1,3}}({blank}\d{{3}})+|\d+)(,\d+)?", {"thousands": blank, "decimal": ","})
@@ -28,7 +28,7 @@ _WRITTEN: dict[re.Pattern[str], dict[str, str]] = {
 def number_of(text: str) -> float | None:
     """The number that a text represents, or None."""
     try:
-        return float(text) if text.isascii() and "_" not in text else None
+        return float(text) if "_" not in text else None
     except ValueError:
         return None
 

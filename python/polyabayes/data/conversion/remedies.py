@@ -2,125 +2,162 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import DATE, PLAIN_KINDS, Table
-from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed, named_rows
+from polyabayes.data.names import NAMES, counts_nothing, headed, is_headed, named_rows
+
+Name: TypeAlias = str | None
+Names: TypeAlias = list[str]
 
 # Answers to a question have so many levels, and one more for so many rows.
 _FEW_LEVELS = 10
+_OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
 
 
-def remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -> str:
+def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     """Options that read a table, by how it looks: they are for the caller, and never taken."""
     names = [name for name in names if name.lower() not in NAMES["row"]] or names
     if not table.n_rows or names in ([], [ids]):
         return "Give a table with rows and columns"
-    kinds = {name: table.kind(name) for name in names}
     labels = [name for name in names if name in labels or table.are_labels(name)]
     numbers = [name for name in names if name not in labels and name != ids]
+    told = _headless(table, names, labels) or _cells(table, names, ids)
+    told = told or _marks(table, labels, numbers, ids) or _topics(table, labels, numbers)
+    return told or _documents(table, names, labels, numbers, ids)
+
+
+def _headless(table: Table, names: Names, labels: Names) -> str:
+    """Names of columns, if the first line of a file looks like data."""
+    are_data = any(number_of(name) is not None or DATE.fullmatch(name) for name in names)
+    is_header = named_rows(names) or is_headed(names[0], "words in rows")
+    if is_header or not are_data or not table.may_lack_header:
+        return ""
+    told = table.options(columns=columns_of(len(table.names), len(labels)))
+    if len(labels) == 1 and table.names_words(names[0]):
+        told += f", {table.options(transpose=True)}"
+    elif len(labels) == 1:
+        told += f" (and {table.options(transpose=True)} if its rows are words)"
+        told += f"; if it is one, {table.options(ids=labels[0])}"
+    return f"If its first line is no header, use {told}"
+
+
+def _cells(table: Table, names: Names, ids: Name) -> str:
+    """Code for lists of other than words, or counts by word, in the cells of a column."""
+    code = [table.call_of_cells(name, ids) for name in names if table.kind(name) == "cells"]
+    told = "With lists of other than words, or counts by word, in each row, use"
+    return f"{told} {code[0]}" if code else ""
+
+
+def _marks(table: Table, labels: Names, numbers: Names, ids: Name) -> str:
+    """Code for columns of marks of what is there, beside one of names and some of no counts."""
+    marks = table.marks_of_presence([name for name in labels if name != ids])
+    named = [x for x in dict.fromkeys([ids, *labels]) if x is not None and x not in marks]
+    is_named = len(named) < 2 and all(map(table.is_distinct, named))
+    are_counts = any(table.holds_whole_numbers(x) and not counts_nothing(x) for x in numbers)
+    if are_counts or not is_named or not any(marks.values()):
+        return ""
+    code = table.as_frame + (f".set_index({named[0]!r})" if named else "")
+    code += f"{list(marks)}".join("[]") * bool(numbers)
+    code += f".isin({sorted(set().union(*marks.values()))})"
+    code += ".T" * any(map(table.names_words, named))
+    return f"With marks of what is there, use polyabayes.Corpus({code})"
+
+
+def _topics(table: Table, labels: Names, numbers: Names) -> str:
+    """Code for topics with words in rows, if all numbers are below 1."""
+    if max((x for name in numbers for x in table.numbers_of(name)), default=2) >= 1:
+        return ""
+    code = f"{_OF_TOPICS}{table.as_frame}.set_index({labels}).T)"
+    return f"Topics or signatures, with words in rows, are read by {code}"
+
+
+def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: Name) -> str:
+    """Options of documents in rows, of their words in rows, and code for answers in columns."""
     others = [x for x in names if (x in labels or counts_nothing(x)) and x != ids]
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
-    is_file = table.as_frame.startswith("pandas.") and "io.StringIO" not in table.as_frame
-    are_data = any(number_of(name) is not None or DATE.fullmatch(name) for name in names)
-    may_lack_header = is_file and ", names=[" not in table.as_frame
-    is_header = named_rows(names) or is_headed(names[0], "words in rows")
-    if may_lack_header and are_data and not is_header:
-        told = table.options(columns=columns_of(len(table.names), len(labels)))
-        if len(labels) == 1 and table.names_words(names[0]):
-            told += f", {table.options(transpose=True)}"
-        elif len(labels) == 1:
-            told += f" (and {table.options(transpose=True)} if its rows are words)"
-            told += f"; if it is one, {table.options(ids=labels[0])}"
-        return f"If its first line is no header, use {told}"
-    if of_cells := [name for name in names if kinds[name] == "cells"]:
-        code = table.call_of_cells(of_cells[0], ids)
-        return f"With lists of other than words, or counts by word, in each row, use {code}"
-    marks = table.marks_of_presence([name for name in labels if name != ids])
-    named = [x for x in names if x == ids or (x in labels and x not in marks)]
-    is_named = len(named) < 2 and all(map(table.is_distinct, named))
-    if any(marks.values()) and not whole and is_named:
-        code = table.as_frame + (f".set_index({named[0]!r})" if named else "")
-        code += f"{list(marks)}".join("[]") * bool(numbers)
-        code += f".isin({sorted(set().union(*marks.values()))})"
-        code += ".T" * table.names_words(names[0])
-        return f"With marks of what is there, use polyabayes.Corpus({code})"
-    call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
-    if numbers and max((x for name in numbers for x in table.numbers_of(name)), default=2) < 1:
-        code = f"{table.as_frame}.set_index({labels}).T"
-        return f"Topics or signatures, with words in rows, are read by {call}{code})"
     word, count = headed(names, NAMES["word"]), headed(names, NAMES["count"] + NAMES["may count"])
     dated = [name for name in labels if table.is_dated(name)]
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
     units = [name for name in names if is_headed(name, "units")]
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
     is_long = len(names) > 1 and (word in labels or not table.is_distinct(document))
-    levels = {x: len(set(table.values(x))) for x in labels if kinds[x] in PLAIN_KINDS}
-    most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
-    answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]
-    rest = [x for x in names if x not in (ids, count)]
-    axes = rest if count in whole and table.is_distinct(*rest) else answers
-    survey = f"{table.as_frame}, axes={axes}" + f", counts={count!r}" * (count in whole)
-    survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({survey})"
-    are_roles = word in labels or any(x in units or is_headed(x, "items") for x in answers)
-    if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
-        return f"W{survey[1:]}; polyabayes.LatentClassAnalysis takes the same columns"
-    texts = [x for x in labels if kinds[x] in ("text", "tokens") and x not in (*answers, *dated)]
-    if len(whole) > 1 or is_long:  # Names of two words are no texts.
-        texts = [x for x in texts if len(str(table.values(x)).split()) > 2.5 * table.n_rows]
-    may_be_turned = names[0] in labels and whole and None in (word, count)
-    is_turned = may_be_turned and table.names_words(names[0])
-    rows = [name for name in labels if table.is_distinct(name) and ids is None]
-    plain = [name for name in rows if name not in (*texts, *dated)]
-    own = next(iter(plain or rows), None)
-    own = names[0] if is_turned or (not rows and labels == names[:1]) else own
-    given = {"ids": own, "metadata": [name for name in others if name != own] or None}
-    wide, turned = table.options(**given), table.options(**given, transpose=True)
-    by = own or ids
-    left_out = [name for name in others if name not in labels]
-    code = f"polyabayes.Corpus({table.as_frame}{f'.drop(columns={left_out})' * bool(left_out)}"
-    if by is None:
-        wide = f"{code}.set_index({labels}))"
-    if not is_file or table.written or by is None or not table.is_distinct(by):
-        turned = f"{code}.set_index({labels}).T)"
-    if is_turned:
-        return f"If its rows are words, use {turned}"
-    found: list[str] = []
     rates = [x for x in numbers if x not in whole and max(table.numbers_of(x), default=2) <= 1]
     if word in labels and rates and count is None:
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
-        return f"Topics or signatures, with a row for each word, are read by {call}{code})"
-    if is_long:
-        terms = [x for x in names if x not in (document, count, *dated)] or names
-        items = [x for x in terms if is_headed(x, "items")]
-        term = word or [*items, *(x for x in terms if kinds[x] != "number"), *terms][0]
-        told = table.options(document=document, word=term, count=count)
-        if count is None:
-            after = [table.options(count=x) for x in names[names.index(term) + 1 :] if x in whole]
-            told += f" (and {after[0]} if that counts)" if after else " (each row counts once)"
-        found.append(f"with a row for each word of a document, use {told}")
+        return f"Topics or signatures, with a row for each word, are read by {_OF_TOPICS}{code})"
+    levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
+    most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
+    answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]
+    are_roles = word in labels or any(x in units or is_headed(x, "items") for x in answers)
+    rest = [x for x in names if x not in (ids, count)]
+    axes = rest if count in whole and table.is_distinct(*rest) else answers
+    code = f"{table.as_frame}, axes={axes}" + f", counts={count!r}" * (count in whole)
+    survey = f"an answer in each column, use polyabayes.CountTensor.from_frame({code})"
+    survey = f"ith {survey}; polyabayes.LatentClassAnalysis takes the same columns"
+    if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
+        return f"W{survey}"
+    bodies = [x for x in labels if x not in (*answers, *dated)]
+    texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
+    rows = [name for name in labels if table.is_distinct(name) and ids is None]
+    plain = [name for name in rows if name not in (*texts, *dated)]
+    is_turned = names[0] in labels and bool(whole) and None in (word, count)
+    is_turned = is_turned and table.names_words(names[0])
+    own = next(iter(plain or rows), None)
+    own = names[0] if is_turned or (not rows and labels == names[:1]) else own
+    given = {"ids": own, "metadata": [name for name in others if name != own] or None}
+    turned = _turned(table, labels, given, own or ids)
+    if is_turned:
+        return f"If its rows are words, use {turned}"
+    found = [_long(table, names, document, word, count)] if is_long else []
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
-        kept = [x for x in texts or labels if x not in (*answers, *dated)]
-        kept = [x for x in kept if not OF_NAMES.fullmatch(x)] or kept or labels
-        length = {x: len("".join(map(str, table.values(x)[-2:]))) for x in kept}
-        bodies = sorted((x for x in kept if kinds[x] != "tokens"), key=length.__getitem__)
-        for text in [x for x in kept if kinds[x] == "tokens"] + bodies[-1:]:
-            table.refuse_other_kinds(text)
-            what = "list of words" if kinds[text] == "tokens" else "text"
-            told = table.options(text=text, ids=None if own in (*texts, text) else own)
-            n_words = len(" ".join(map(str, table.values(text))).split())
-            is_long_header = 2 * table.n_rows * len(text.split()) >= n_words
-            if may_lack_header and " " in text and "?" not in text and is_long_header:
-                roles = {text: "text", own: "id"}
-                columns = [roles.get(x, f"column{k}") for k, x in enumerate(table.names)]
-                told += f" (or {table.options(columns=columns)} if its first line is no header)"
-            found.append(f"with a {what} in each row, use {told}")
-    if (len(whole) > 1 and not (found and count)) or not found:
+        found += _texts(table, texts or bodies or labels, None if own in texts else own)
+    if len(whole) > 1 or not found:
+        wide = table.options(**given)
         found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
-        found.append(survey)
+        found.append(f"w{survey}")
     told = "; ".join(found)
     return told[:1].upper() + told[1:]
+
+
+def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name) -> str:
+    """Options or code for words in rows that a column names, beside columns that count nothing."""
+    code = table.as_frame
+    is_file = code.startswith("pandas.") and not table.written
+    if is_file and rows is not None and table.is_distinct(rows):
+        return table.options(**given, transpose=True)
+    left_out = [name for name in given["metadata"] or () if name not in labels]
+    code += f".drop(columns={left_out})" * bool(left_out)
+    return f"polyabayes.Corpus({code}.set_index({labels}).T)"
+
+
+def _long(table: Table, names: Names, document: str, word: Name, count: Name) -> str:
+    """Options for a row for each word of a document."""
+    terms = [x for x in names if x not in (document, count) and not table.is_dated(x)] or names
+    items = [x for x in terms if is_headed(x, "items")]
+    term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
+    told = table.options(document=document, word=term, count=count)
+    told += " (each row counts once)" * (count is None)
+    return f"with a row for each word of a document, use {told}"
+
+
+def _texts(table: Table, names: Names, ids: Name) -> Iterator[str]:
+    """Options for texts or lists of words: of lists, and of the longest texts."""
+    length = {x: len("".join(map(str, table.values(x)[-2:]))) for x in names}
+    bodies = sorted((x for x in names if table.kind(x) != "tokens"), key=length.__getitem__)
+    for text in [x for x in names if table.kind(x) == "tokens"] + bodies[-1:]:
+        table.refuse_other_kinds(text)
+        what = "list of words" if table.kind(text) == "tokens" else "text"
+        told = table.options(text=text, ids=None if ids == text else ids)
+        if " " in text and "?" not in text and table.may_lack_header:
+            roles = {text: "text", ids: "id"}
+            columns = [roles.get(x, f"column{k}") for k, x in enumerate(table.names)]
+            told += f" (or {table.options(columns=columns)} if its first line is no header)"
+        yield f"with a {what} in each row, use {told}"
 
 
 def columns_of(n_columns: int, n_labels: int) -> list[str]:

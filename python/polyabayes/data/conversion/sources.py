@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidType
 # Rows per block of a backed file.
 _BLOCK_ROWS = 1_000
 _ROWS_LOOKED_AT = 100
+_OF_COUNTS = re.compile("(?i)count|raw|umi")
 
 
 class Source(NamedTuple):
@@ -122,11 +124,6 @@ def is_anndata(value: Any) -> bool:
     return is_of(value, "anndata", "AnnData")
 
 
-def is_mudata(value: Any) -> bool:
-    """Whether a value is a MuData object; mudata is not imported."""
-    return is_of(value, "mudata", "MuData")
-
-
 def is_tomotopy(value: Any) -> bool:
     """Whether a value is a corpus of tomotopy, which is not imported."""
     return is_of(value, "tomotopy", "Corpus")
@@ -145,15 +142,19 @@ def anndata(data: Any, layer: str | None = None) -> Source:
 
     A backing file is read in blocks of rows; the default layer is ``X``.
     """
-    if layer is not None and (not isinstance(layer, str) or layer not in data.layers):
-        known = ", ".join(repr(name) for name in data.layers) or "none"
-        told = f"its layers are {known}"
-        raise InvalidArgumentError(f"the AnnData has no layer {layer!r:.100}; {told}")
-    name = "X" if layer is None else f"layers[{layer!r}]"
-    stored = data.X if layer is None else data.layers[layer]
+    known = ["X", *data.layers]
+    if layer is not None and (not isinstance(layer, str) or layer not in known):
+        raise InvalidArgumentError(f"the AnnData has no layer {layer!r:.100}, only {some(known)}")
+    is_layer = layer is not None and layer in data.layers
+    name, stored = (f"layers[{layer!r}]", data.layers[layer]) if is_layer else ("X", data.X)
+    others = _layers_of_counts(data, stored)
+    named = [other for other in others if _OF_COUNTS.search(other)]
+    call = "it has no layer of counts; give the raw counts"
+    if first := next(iter(named or others), None):
+        code = f"polyabayes.Corpus.from_anndata(adata, layer={first!r})"
+        call = f"another layer holds counts: use it by {argument('layer', first)}, as in {code}"
     if stored is None:
-        code = f"polyabayes.Corpus.from_anndata(adata, layer={next(iter(data.layers), None)!r})"
-        raise InvalidArgumentError(f"the AnnData has no X: name a layer, as in {code}")
+        raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
         twice = data.var_names[data.var_names.duplicated()][0]
         told = "rename them by adata.var_names_make_unique()"
@@ -167,37 +168,38 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
     step = max(len(data), 1) if is_read else _BLOCK_ROWS
     blocks = [
-        _counts_of_cells(stored if is_read else stored[row : row + step], name, data, row)
+        _counts_of_cells(stored if is_read else stored[row : row + step], name, data, row, call)
         for row in range(0, max(len(data), 1), step)
     ]
+    if layer is None and named:
+        told = f"X of the AnnData may be rounded ({argument('layer', 'X')} takes it all the same)"
+        raise InvalidArgumentError(f"{told}, since {call}")
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
     metadata = data.obs if len(data.obs.columns) else None
     return Source(counts, words, ids, metadata=metadata, words_are="measured")
 
 
-def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
+def _layers_of_counts(data: Any, stored: Any) -> list[str]:
+    """Layers that begin with counts, and with others than a matrix that is stored."""
+    heads = {name: sparse.csr_array(held[:_ROWS_LOOKED_AT]) for name, held in data.layers.items()}
+    own = None if stored is None else sparse.csr_array(stored[:_ROWS_LOOKED_AT], dtype=float)
+    others = (name for name, head in heads.items() if own is None or (own - head).nnz)
+    return [name for name in others if not _fractions(heads[name]).any()]
+
+
+def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) -> Any:
     entries: Any = sparse.coo_array(block)
     is_fraction = _fractions(entries)
     if is_fraction.any():
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
-        others = [
-            repr(other)
-            for other, layer in data.layers.items()
-            if not _fractions(layer[:_ROWS_LOOKED_AT]).any()
-        ]
-        where = "it has no layer of counts; give the raw counts"
         if data.raw is not None:
-            where += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
-        if others:
-            where = f"another layer ({', '.join(others)}) may hold counts: use it by "
-            where += argument("layer", others[0].strip("'")) + ", as in polyabayes.Corpus."
-            where += f"from_anndata(adata, layer={others[0]})"
+            call += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
         raise InvalidArgumentError(
             f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
             f"{data.obs_names[start + row]!r}, variable {data.var_names[column]!r}, so it was "
-            f"normalised or log-transformed, but likelihoods need counts: {where}"
+            f"normalised or log-transformed, but likelihoods need counts: {call}"
         )
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from polyabayes.data.conversion.numbers import (
-    is_dash,
-    is_like_a_number,
-    number_of,
-    options_of_numbers,
-    read_number,
-)
+from polyabayes.data.conversion import numbers as _numbers
 from polyabayes.data.counts import CountMatrix
 from polyabayes.data.names import NAMES, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
@@ -31,14 +24,14 @@ Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
 _ROWS_LOOKED_AT = 100
-# Begins the third header of a survey export of Qualtrics.
-SECOND_HEADER = '{"ImportId"'
+# Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
+_SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d+.*")
 # Leading zeros occur only in names.
 _PADDED = re.compile(r"[+-]?0[0-9]")
 
 
-class Table(ABC):
+class Table(Protocol):
     """A table of named columns.
 
     `row_names` are names of rows outside the columns, such as the index of a data frame, whose name
@@ -47,7 +40,8 @@ class Table(ABC):
     by its title. `taker` is the function that takes the options of tables, if it is not the one
     that the user called; `code` is that of a data frame with its content, and `maker` takes one,
     with the options `given`.
-    With `is_turned`, its rows are words. `sep` divides the fields of a file.
+    With `is_turned`, its rows are words. `sep` divides the fields of a file; with
+    `may_lack_header`, its first line may be data.
     """
 
     names: list[str]
@@ -61,6 +55,7 @@ class Table(ABC):
     maker: str = "Corpus.from_table"
     sep: str = ""
     is_turned: bool = False
+    may_lack_header: bool = False
     given: Mapping[str, Any] = {}
 
     def options(self, *names: str, **values: Any) -> str:
@@ -88,9 +83,12 @@ class Table(ABC):
         texts: set[str] = set()
         for name in self.names:
             held: Any = set(self.values(name)) - {None} if self.kind(name) in PLAIN_KINDS else {0}
-            if all(isinstance(x, str) and (is_dash(x) or is_like_a_number(x)) for x in held):
+            if all(
+                isinstance(x, str) and (_numbers.is_dash(x) or _numbers.is_like_a_number(x))
+                for x in held
+            ):
                 texts |= held
-        return options_of_numbers(texts, self.sep)
+        return _numbers.options_of_numbers(texts, self.sep)
 
     def call(self, change: str = "", **options: Any) -> str:
         """Code that reads the table, changed, with the options that the caller gave, and others."""
@@ -104,10 +102,11 @@ class Table(ABC):
 
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
-        number = read_number((text or "-").removesuffix("%"), self.written)
+        number = _numbers.read_number((text or "-").removesuffix("%"), self.written)
         kept, told = f"`{name}` >= 0", ""
         empty = {name: 0} if "axes" in self.given else 0
         filled = f".fillna({empty})"
+        is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         if text in NAMES["missing"] or (number is not None and number != number):
             told = f"where nothing was counted, {self.call(filled)}"
             numbers = [self.values(x) for x in self.names if self.kind(x) == "number"]
@@ -115,11 +114,14 @@ class Table(ABC):
             rows = zip(*numbers, strict=True)
             if len(numbers) > 1 and all({*row} == {None} or None not in row for row in rows):
                 told = f"without rows that count nothing, {self.call(f'.dropna(subset={[name]})')}"
-        elif number is not None and number < 0:
+        elif number is not None and number < 0 and is_count:
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
-        elif number is not None and (number % 1 or str(text).endswith("%")):
-            told = "weights and shares have no likelihood: bring the counts, or name a property"
-            told += f" by {argument('metadata', [name])}"
+        elif number is not None and (number < 0 or number % 1 or str(text).endswith("%")):
+            told = "shares, weights and negative numbers are no counts: bring those"
+            odd = [x for x in self.names if any(n < 0 or n % 1 for n in self.numbers_of(x))]
+            given = [*dict.fromkeys([*self.given.get("metadata", ()), *odd, name])]
+            if not is_count and any(map(self.numbers_of, {*self.names} - {*given})):
+                told += f", or name properties, {self.call(metadata=given)}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             change = filled * ("na_values" in self.written)
             told = f"of numbers that are written so, {self.call(change)}"
@@ -136,27 +138,21 @@ class Table(ABC):
                 raise InvalidArgumentError(f"{self.place(row)}: no {name} is given: {told}")
         return values
 
-    @abstractmethod
     def kind(self, name: str) -> Kind:
         """Kind of a column."""
 
-    @abstractmethod
     def values(self, name: str) -> list[Any]:
         """The values of a column; None if missing."""
 
-    @abstractmethod
     def counts(self, names: Sequence[str]) -> CountMatrix:
         """Columns of counts, checked; an error names the place."""
 
-    @abstractmethod
     def numbers(self, name: str) -> Any:
         """A column of numbers as an array of integers or floats; an error names the place."""
 
-    @abstractmethod
     def place(self, row: int) -> str:
         """Place of a row, for error messages."""
 
-    @abstractmethod
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
         """Columns as a data frame of pandas."""
 
@@ -174,7 +170,7 @@ class Table(ABC):
         """Whether no value of a column is a number; one that should be is found when it is read."""
         texts = (value for value in self.values(name) if isinstance(value, str))
         is_other = self.kind(name) in ("number", "other")
-        return not is_other and not any(map(is_like_a_number, texts))
+        return not is_other and not any(map(_numbers.is_like_a_number, texts))
 
     def call_of_cells(self, name: str, ids: str | None = None) -> str:
         """Code of a corpus of a column with a count by word, or a list of other than words."""
@@ -204,11 +200,14 @@ class Table(ABC):
 
     def numbers_of(self, name: str) -> list[float]:
         """The numbers of a column but missing ones; empty if it holds others, or categories."""
-        held = [x for x in self.values(name) if x is not None and not is_dash(str(x))]
+        held = [x for x in self.values(name) if x is not None and not _numbers.is_dash(str(x))]
         if self.kind(name) != "number" and not all(isinstance(x, str) for x in held):
             return []
         try:
-            found = [read_number(x, self.written) if isinstance(x, str) else float(x) for x in held]
+            found = [
+                _numbers.read_number(x, self.written) if isinstance(x, str) else float(x)
+                for x in held
+            ]
         except (TypeError, ValueError, OverflowError):
             return []
         are_names = any(isinstance(x, str) and _PADDED.match(x) for x in held)
@@ -234,11 +233,17 @@ class Table(ABC):
             told = f"lists written as texts: make them lists, as by {column}.map(ast.literal_eval)"
         if told:
             raise InvalidTypeError(f"column {name!r} of {self.title} holds {told}")
-        header = [row for row, value in enumerate(values) if str(value).startswith(SECOND_HEADER)]
+        header = [k for k, value in enumerate(values[:3]) if is_further_header([value])]
         if header:
             told = f"{self.place(header[-1])} is a further header of a survey: "
             told += f"use polyabayes.Corpus.from_table({self.as_frame}.iloc[{header[-1] + 1}:], "
             raise InvalidArgumentError(f"{told}text={name!r})")
+
+
+def is_further_header(fields: Iterable[Any]) -> bool:
+    """Whether fields are those of a further header of a survey export, but some that are empty."""
+    texts = [text for text in map(str, fields) if text]
+    return bool(texts) and all(map(_SECOND_HEADER.fullmatch, texts))
 
 
 def _is_bag(cell: list[Any]) -> bool:
@@ -251,7 +256,9 @@ def _is_bag(cell: list[Any]) -> bool:
 
 def kind_of_strings(values: Sequence[str]) -> Kind:
     """Kind of non-empty strings: numbers, names, or texts of several words."""
-    if all(number_of(value) is not None and not _PADDED.match(value) for value in set(values)):
+    if all(
+        _numbers.number_of(value) is not None and not _PADDED.match(value) for value in set(values)
+    ):
         return "number"
     shown = [" " in value.strip() for value in values[:_ROWS_LOOKED_AT]]
     return "text" if 2 * sum(shown) > len(shown) else "name"

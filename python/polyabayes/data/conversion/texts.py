@@ -92,10 +92,8 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
     stop_words = own.get("stop_words")
     try:
         if isinstance(stop_words, str) and stop_words != _OWN_LIST:
-            analyze = CountVectorizer(
-                **{**own, "stop_words": None, "ngram_range": (1, 1)}
-            ).build_analyzer()
-            own["stop_words"] = stop_words_of(stop_words, analyze)
+            words = CountVectorizer(**{**own, "stop_words": None, "ngram_range": (1, 1)})
+            own["stop_words"] = stop_words_of(stop_words, words.build_analyzer())
         vectoriser = CountVectorizer(vocabulary=vocabulary, **own)
     except TypeError as error:
         raise InvalidArgumentError(f"unknown text option: {error}") from error
@@ -176,7 +174,7 @@ def checked_texts(texts: Iterable[Any]) -> list[str]:
     checked = list(texts)
     for number, text in enumerate(checked):
         if not isinstance(text, str):
-            remedy = "decode it" if isinstance(text, bytes) else "leave it out, or write ''"
+            remedy = "decode it" if isinstance(text, bytes) else "use pandas.Series(texts).dropna()"
             raise InvalidTypeError(f"document {number} is {text!r:.60}, not a text: {remedy}")
     return checked
 

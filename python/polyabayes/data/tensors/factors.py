@@ -103,7 +103,6 @@ def known_levels(frame: pd.DataFrame, name: Any, labels: Sequence[str]) -> Integ
 
 
 def _texts(column: Any, values: Iterable[Any]) -> list[str]:
-    """Labels of values; integers that are floats only because of missing values stay integers."""
-    are_floats = column.dtype.kind == "f" and column.isna().any()
-    is_whole = are_floats and all(float(value).is_integer() for value in values)
+    """Labels of values; those of whole numbers have no decimals."""
+    is_whole = column.dtype.kind == "f" and all(float(value).is_integer() for value in values)
     return [str(int(value)) if is_whole else str(value) for value in values]

@@ -11,7 +11,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.table import SECOND_HEADER
+from polyabayes.data.conversion.table import is_further_header
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, argument
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _NUMBERS = set(map(int, NAMES["no number"]))
 _GAP = 2
 _FEW_ROWS = 10
+# Headers are among the first rows; more levels than so many are words, not answers.
+_MOST_HEADERS, _MOST_ANSWERS = 3, 50
 
 
 def without_missing(
@@ -67,8 +69,8 @@ def without_missing(
 def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
     """Warn of what may be no item, no respondent or no answer; nothing is dropped.
 
-    It names columns of names of rows, tables with a row for each answer, rows that nobody else is
-    like, such as further headers, and answers by which surveys mark missing ones.
+    It names columns of names of rows, tables with a row for each answer, and what
+    :func:`warn_of_answers` names.
     """
     plain = {item: "".join(filter(str.isalnum, str(item).lower())) for item in items}
     plain |= {item: "id" for item in items if str(item).lower().endswith("_id")}
@@ -78,61 +80,79 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
     )
     if ids and questions and answers and frame[ids[0]].duplicated().any():
         told = f"by frame.pivot(index={ids[0]!r}, columns={questions[0]!r}, values={answers[0]!r})"
-        _tell(f"the table has a row for each answer, not for each respondent: make it one {told}")
+        told = f"the table has a row for each answer, not for each respondent: make it one {told}"
+        warn(told, DataWarning)
         return
     if ids:
-        _tell(
-            f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
-            f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
-        )
-    others = [item for item in items if item not in ids]
-    warn_of_headers(frame, others, _rows_alone(frame, others))
+        told = f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
+        told += f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
+        warn(told, DataWarning)
+    warn_of_answers(frame, [item for item in items if item not in ids])
+
+
+def warn_of_answers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool = False) -> None:
+    """Warn of further headers, marks of missing answers, and answers spelt in several ways.
+
+    Headers are rows that nobody else is like, unless the rows have counts. The calls have the
+    frame's own code, if its attributes hold it.
+    """
+    code = frame.attrs.get("code", "frame")
+    if alone := _headers(frame, items, has_counts=has_counts):
+        told = f"as if it was a further header: if so, leave it out by {code}.drop(index={alone})"
+        warn(f"nobody else gives any answer of row {some(alone, 3)}, {told}", DataWarning)
+        frame = frame.drop(index=alone)
     marks: dict[Any, list[Any]] = {}
-    for item in others:
-        for mark in _marks(frame[item]):
+    spellings: dict[Any, dict[str, str]] = {}
+    for item in items:
+        levels = _levels_of(frame[item])
+        for mark in _marks(levels, is_categorical=hasattr(frame[item], "cat")):
             marks.setdefault(mark, []).append(item)
+        first: dict[str, str] = {}
+        for level in (x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS):
+            own = first.setdefault(level.strip().casefold(), level)
+            if own != level:
+                spellings.setdefault(item, {})[level] = own
     if marks:
         told = ", ".join(f"{mark!r} of {some(where, 3)}" for mark, where in marks.items())
-        _tell(
-            f"answers that may mark missing ones: {told}; if so, use "
-            f"{argument('missing', list(marks))}; else they count as answers"
-        )
+        use = argument("missing", list(marks))
+        use = f"missing={list(marks)} of read_tensor" if "code" in frame.attrs else use
+        told = f"{told}; if so, use {use}; else they count as answers"
+        warn(f"answers that may mark missing ones: {told}", DataWarning)
+    if spellings:
+        told = f"answers of {some(list(spellings), 3)} differ only in case or blanks, and count as "
+        told += f"different ones: if they are the same, use {code}.replace({spellings})"
+        warn(told, DataWarning)
 
 
-def warn_of_headers(frame: pd.DataFrame, items: Sequence[Any], alone: Sequence[Any] = ()) -> None:
-    """Warn of further headers of a survey export, or else of rows that nobody else is like."""
-    first = [str(value) for value in frame[items[0]].head(_FEW_ROWS)] if items else []
-    are_headers = [value.startswith(SECOND_HEADER) for value in first]
+def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
+    """Labels of the first rows that are headers, or of which no answer occurs again."""
+    first = frame[list(items)].head(_MOST_HEADERS)
+    are_headers = [is_further_header(own.dropna()) for _, own in first.iterrows()]
     if any(are_headers):
-        alone = list(frame.index[: are_headers.index(True) + 1])
-    if alone:
-        told = f"as if it was a further header: if so, leave it out by frame.drop(index={alone})"
-        _tell(f"nobody else gives any answer of row {some(alone, 3)}, {told}")
-
-
-def _tell(message: str) -> None:
-    warn(message, DataWarning)
-
-
-def _rows_alone(frame: pd.DataFrame, items: Sequence[Any]) -> list[Any]:
-    """Labels of rows whose every answer stands once in its column."""
-    if len(frame) < _FEW_ROWS or len(items) < 2:
+        return list(first.index[: are_headers.index(True) + 1])
+    if has_counts or len(frame) < _FEW_ROWS or len(items) < 2:
         return []
     alone = np.ones(len(frame), dtype=bool)
     for item in items:
         values = frame[item]
         alone &= (values.isna() | ~values.duplicated(keep=False)).to_numpy()
     alone &= frame[list(items)].notna().sum(axis=1).to_numpy() > 1
-    return list(frame.index[alone]) if alone.mean() < 0.5 else []
+    return list(first.index[alone[: len(first)]]) if alone.mean() < 0.5 else []
 
 
-def _marks(values: Any) -> list[Any]:
-    """Levels of an item by which surveys mark missing answers."""
+def _levels_of(values: Any) -> list[Any]:
+    """Levels of an item, as numbers and texts of Python."""
     levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
-    known = [getattr(level, "item", lambda level=level: level)() for level in levels]
+    return [getattr(level, "item", lambda level=level: level)() for level in levels]
+
+
+def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
+    """Levels of an item by which surveys mark missing answers."""
+    # A blank beside one answer is the other answer.
     texts = [x for x in known if isinstance(x, str) and x.strip().lower() in NAMES["no answer"]]
+    texts = [x for x in texts if x.strip() or len(known) > 2]
     # Whoever makes numbers categories says that they are answers.
-    kinds = () if hasattr(values, "cat") else (int, float)
+    kinds = () if is_categorical else (int, float)
     held: dict[Any, Any] = {number_of(x): x for x in known if isinstance(x, str) and x not in texts}
     held |= {x: x for x in known if isinstance(x, kinds) and not isinstance(x, bool)}
     numbers = sorted(x for x in held if x is not None)

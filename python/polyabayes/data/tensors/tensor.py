@@ -11,23 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support import checks
-from polyabayes._support.checks import whole_number
 from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import warn_of_totals
-from polyabayes.data.tensors import cells as _cells
+from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import AxisLabels, Integers, LabelsLike
-from polyabayes.data.tensors.factors import (
-    axis_names,
-    checked_frame,
-    complete_column,
-    counts_of_frame,
-    factor,
-)
-from polyabayes.data.tensors.non_answers import warn_of_headers, without_missing
+from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -150,7 +142,7 @@ class CountTensor:
         names = _cells.checked_axes(axes)
         cells = _cells.checked_coordinates(coordinates, names)
         if unknown is not None:
-            whole_number("unknown", unknown, least=-(2**63), most=-1)
+            checks.whole_number("unknown", unknown, least=-(2**63), most=-1)
             cells = np.where(cells == unknown, -1, cells)
 
         def place(position: int) -> str:
@@ -268,7 +260,8 @@ class CountTensor:
         Warns
         -----
         DataWarning
-            If an unused column may hold the counts.
+            If an unused column may hold the counts, answers may mark missing values or differ only
+            in case or blanks, or a row may be a further header.
 
         Examples
         --------
@@ -280,28 +273,30 @@ class CountTensor:
         >>> tensor.labels[1].tolist()
         ['9', '15']
         """
-        table = checked_frame(frame)
+        table = _factors.checked_frame(frame)
         axes = [axes] if isinstance(axes, str) else axes
         named = [] if axes is None else checks.entries("axes", axes)
         table = flat(table, named)
         if axes is None and None not in (dimensions := [table.index.name, table.columns.name]):
             told = f"counts levels of {dimensions[1]!r} in its columns: use CountTensor.from_dense"
-            raise checks.wrong("frame", None, f"{told}(frame, axes={axis_names(dimensions)})")
+            raise checks.wrong(
+                "frame", None, f"{told}(frame, axes={_factors.axis_names(dimensions)})"
+            )
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
-        counts = counts_of_frame(table, axes, counts)
+        counts = _factors.counts_of_frame(table, axes, counts)
         others = [column for column in table.columns if column != counts]
         columns = others if axes is None else named
-        names = _cells.checked_axes(axis_names(columns))
+        names = _cells.checked_axes(_factors.axis_names(columns))
         if counts in columns:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
-        factors = [factor(table, column) for column in columns]
-        warn_of_headers(table, columns)
+        factors = [_factors.factor(table, column) for column in columns]
+        warn_of_answers(table, columns, has_counts=counts is not None)
         coordinates = np.stack([levels for levels, _ in factors], axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:
-            values = complete_column(table, counts).to_numpy()
+            values = _factors.complete_column(table, counts).to_numpy()
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
@@ -499,7 +494,7 @@ class CountTensor:
             told += "so that they have no place in an array; to_frame() has all cells"
             raise InvalidArgumentError(told)
         n_bytes = 8 * math.prod(self.shape)
-        if n_bytes > whole_number("max_bytes", max_bytes):
+        if n_bytes > checks.whole_number("max_bytes", max_bytes):
             told = f"an array of shape {self.shape} takes {n_bytes:,} bytes, "
             told += f"above max_bytes={max_bytes:,}; take a marginal() first, or raise max_bytes"
             raise BudgetExceededError(told)

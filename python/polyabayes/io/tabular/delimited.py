@@ -25,7 +25,7 @@ from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
 from polyabayes.data.conversion.remedies import columns_of
-from polyabayes.data.conversion.table import SECOND_HEADER, Kind, Table, kind_of_strings
+from polyabayes.data.conversion.table import Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import (
@@ -88,6 +88,7 @@ class DelimitedTable(Table):
 
     def __init__(self, path: Path, dialect: Dialect, most: int | None = None) -> None:
         self.path, self.names, found = path, [], list[Dialect]()
+        self.may_lack_header = dialect.columns is None
         first = islice(records_of(path, dialect, found), most)
         self.names, records = self._header(first, dialect, found)
         known = defaultdict[str, int](count().__next__)
@@ -202,8 +203,8 @@ class DelimitedTable(Table):
                 told += f" (and {argument('transpose', True)} if its rows are words)"
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
-        second = [n for n, (_, held) in enumerate(first, 1) if held[0][:11] == SECOND_HEADER]
-        if second and dialect.columns is None:
+        second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
+        if second and dialect.columns is None and len(names) > 1:
             told = f"lines {line + 1} to {first[second[0] - 1][0]} are further headers of a survey"
             warn(f"{self.path}: {told}, and left out", DataWarning)
             last = first[second[0] - 1][0]

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import content_of, replacing
 from polyabayes._support.output.frames import import_pandas
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import label_order
 from polyabayes.data.conversion.roles import count_column
-from polyabayes.data.names import NAMES
 from polyabayes.data.tensors.tensor import CountTensor
-from polyabayes.exceptions import DataWarning, InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
 _COUNTS = "count"
+_WHOLE = re.compile(r"[+-]?\d+\.0*")
 
 
 def read_factor_csv(
@@ -29,14 +29,15 @@ def read_factor_csv(
     encoding: str = "utf-8",
     skiprows: int = 0,
     columns: Sequence[str] | None = None,
+    missing: Sequence[Any] | None = None,
 ) -> CountTensor:
     """Read a CSV file of factors, plain or gzipped.
 
     A line is an observation, or a kind of observation and its count. Axes are by default all
     columns but the counts, a column with a name such as ``count`` or ``freq``; without it, each
     line counts once. Labels are kept as text and sorted, by value if all labels of an axis are
-    numbers. Levels that do not occur are unknown; those that pandas takes for missing values, such
-    as ``NA``, are labels, with a warning.
+    numbers. Levels that do not occur are unknown; those that may mark missing values, such as
+    ``NA``, are labels, with a warning, unless they are among `missing`.
     """
     pandas = import_pandas()
     table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
@@ -52,16 +53,13 @@ def read_factor_csv(
             name: table.numbers(name) if name == counts else _levels(table.values(name))
             for name in names
         }
-        tensor = CountTensor.from_frame(pandas.DataFrame(factors, index=lines), axes, counts)
-        held = {label for labels in tensor.labels if labels is not None for label in labels}
-        if marks := held.intersection(NAMES["missing"]):
-            told = f"{min(marks)!r} is a level; if it marks missing values, use {table.call()}"
-            warn(f"{path}: {told}", DataWarning)
-        return tensor
+        frame = pandas.DataFrame(factors, index=lines)
+        frame.attrs["code"] = table.as_frame
+        return CountTensor.from_frame(frame, axes, counts, missing=missing)
 
 
 def read_factor_parquet(
-    path: Path, axes: Sequence[str] | None = None, *, counts: str | None = None
+    path: Path, axes: Sequence[str] | None = None, *, counts: str | None = None, missing: Any = None
 ) -> CountTensor:
     """Read a Parquet file of factors.
 
@@ -70,7 +68,8 @@ def read_factor_parquet(
     """
     frame = read_parquet_frame(path)
     with content_of(path):
-        return CountTensor.from_frame(frame, axes, counts)
+        frame.attrs["code"] = f"pandas.read_parquet({str(path)!r})"
+        return CountTensor.from_frame(frame, axes, counts, missing=missing)
 
 
 def write_factor_csv(tensor: CountTensor, path: Path) -> None:
@@ -91,7 +90,9 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
 
 
 def _levels(texts: list[Any]) -> Any:
-    """A column of labels; None if missing."""
+    """A column of labels, None if missing; those of whole numbers have no decimals."""
     pandas = import_pandas()
+    if all(text is None or _WHOLE.fullmatch(text) for text in set(texts)):
+        texts = [text and text.partition(".")[0] for text in texts]
     labels = pandas.Index(label_order(set(texts) - {None}), dtype=object)
     return pandas.Categorical(texts, categories=labels)

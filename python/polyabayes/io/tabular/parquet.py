@@ -20,7 +20,6 @@ from polyabayes.data.conversion.sources import Source
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.selection import number_of_documents
-from polyabayes.exceptions import FileFormatError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,11 +35,7 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
     pandas = import_pandas()
     import_optional("pyarrow", _WHY, "frames")
     with open_binary(path) as stream, reading(path):
-        frame: pd.DataFrame = pandas.read_parquet(stream)
-        if not frame.columns.is_unique:
-            twice = frame.columns[frame.columns.duplicated()][0]
-            raise FileFormatError(f"{path} has two columns that are called {twice!r}; rename one")
-    return frame
+        return pandas.read_parquet(stream)
 
 
 def parquet_blocks(
@@ -66,9 +61,8 @@ def parquet_blocks(
     if words is None:
         n_documents, seen = 0, Counter[str]()
         for found in read():
-            if (
-                found.words_are != "gathered" or found.vocabulary is None
-            ):  # All blocks of a wide table have the same columns.
+            # All blocks of a wide table have the same columns.
+            if found.words_are != "gathered" or found.vocabulary is None:
                 break
             n_documents += found.counts.shape[0]
             used = np.asarray((found.counts > 0).sum(axis=0)).ravel().tolist()

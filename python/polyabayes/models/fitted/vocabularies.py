@@ -12,7 +12,7 @@ from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
-from polyabayes.data.conversion.sources import is_mudata
+from polyabayes.data.conversion.sources import is_of
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.naming import topics_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -139,7 +139,7 @@ def _tables_of(values: Any, names: Sequence[str] | None = None) -> list[Any] | N
 
     A mapping or a MuData holds them by name, a list in order.
     """
-    if is_mudata(values):
+    if is_of(values, "mudata", "MuData"):
         values = dict(values.mod)
     if isinstance(values, Mapping):
         return [values.get(name) for name in names or values]

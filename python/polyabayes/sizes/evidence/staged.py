@@ -165,7 +165,11 @@ class StagedComparison(Comparison):
         return True
 
     def _temper(self, one: Candidate) -> None:
-        """Evidence and draws by tempering, where they have less error than those by particles."""
+        """Evidence and draws by tempering, where they have less error than those by particles.
+
+        Tempering that has not converged takes no one's place: it may be too high by tens of nats,
+        where particles, which are unbiased, are hardly ever too high.
+        """
         n_samples, options = self._n_samples(one[0]), self.options(one, len(PARTICLES))
         with quiet():
             draws = self.networks.make(one).sample_posterior(
@@ -176,7 +180,7 @@ class StagedComparison(Comparison):
         value, bound = found.value - less, found.lower_bound - less
         found = replace(found, value=value, lower_bound=bound, given_total=True)
         self._tempered_error = min(honest_error(found), self._tempered_error or np.inf)
-        if honest_error(found) < honest_error(before):
+        if found.converged and honest_error(found) < honest_error(before):
             self.evidences[one] = _confirmed(found, before)
             self.draws[one], self.origins[one] = draws, one
             self.looked_at[one] = len(PARTICLES)
