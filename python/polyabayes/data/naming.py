@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 # may tell documents apart.
 _OF_FILES = re.compile(r".*[/\\]|(\.(txt|csv|tsv|json|xml|html|md|pdf|docx|gz|0))+$")
 
+# Endings that tell no documents apart where all of them have it.
+_SHARED = re.compile(r"(_counts|\.\w+)+$")
+
 # Largest error of a sum of rounded probabilities.
 _ROUNDED = 0.01
 
@@ -29,9 +33,9 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     """Rows of a table or a corpus in the order of `names`, of documents or other rows.
 
     The index of the rows names them, or else a column with all names; with a warning, also names
-    that differ from them in case, blanks, leading zeros, folders or endings of files. Rows without
-    names, and rows for data without names, are returned unchanged: they are matched by place. Other
-    names are refused; an index that counts from 0 is none, and refused in another order where data
+    that differ from them in case, blanks, leading zeros, folders, endings of files, or an ending
+    that all have. Rows without names, and rows for data without names, are returned unchanged: they
+    are matched by place. Other names are refused; an index that counts from 0 is none, and refused in another order where data
     have no names. `by_place` is code that drops the names.
     A mapping is of names to rows, or of columns to values.
     """
@@ -63,9 +67,9 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     for column in getattr(rows, "columns", ()):
         if rows[column].dtype.kind not in "biufc" or names_documents(str(column)):
             held[column] = [str(value) for value in rows[column]]
-    for spell in (str, _plain):
-        keys = list(map(spell, wanted))
-        spelt = {column: list(map(spell, labels)) for column, labels in held.items()}
+    for spell in (list, _plain, _stems):
+        keys = spell(wanted)
+        spelt = {column: spell(labels) for column, labels in held.items()}
         # Names that are the same when spelt so are not taken for one another.
         found = [
             column
@@ -83,7 +87,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
             column = [*same, *found][0]
             places = range(len(keys)) if same else _places(name, spelt[column], keys)
             labels = [held[column][place] for place in places]
-            if spell is _plain:
+            if labels != wanted:
                 own, other = next(x for x in zip(labels, wanted, strict=True) if x[0] != x[1])
                 told = f"spelt otherwise, as {own!r} among them and {other!r} in the data"
                 warn(f"{argument(name)}: names are matched though {told}", DataWarning)
@@ -156,9 +160,16 @@ def _is_range(labels: list[str]) -> bool:
     return labels == list(map(str, range(len(labels))))
 
 
-def _plain(label: str) -> str:
-    """A name without case, blanks, leading zeros, folders and the ending of a file."""
-    return _OF_FILES.sub("", label.strip().casefold()).lstrip("0")
+def _plain(labels: list[str]) -> list[str]:
+    """Names without case, blanks, leading zeros, folders and the endings of files."""
+    return [_OF_FILES.sub("", label.strip().casefold()).lstrip("0") for label in labels]
+
+
+def _stems(labels: list[str]) -> list[str]:
+    """The same without an ending that all of several names share, such as ".bam"."""
+    shared = commonprefix([label[::-1] for label in labels])[::-1]
+    ending = _SHARED.search(shared) if len(set(labels)) > 1 else None
+    return _plain([label.removesuffix(ending[0] if ending else "") for label in labels])
 
 
 def _places(name: str, mine: list[str], wanted: list[str]) -> list[int]:

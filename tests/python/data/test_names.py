@@ -34,12 +34,17 @@ def test_metadata_with_names_spelt_otherwise_are_matched_with_a_warning():
         ["D2", "D10", "D1"],
         [" d2", "d10 ", "d1"],
         ["x/d2.txt", "x/d10.txt", "x/d1.txt"],
+        ["x/d2.sorted.bam", "x/d10.sorted.bam", "x/d1.sorted.bam"],
     ):
         rows = pd.DataFrame({"respondent": spelt, "year": [2, 10, 1]})
         for metadata in (rows, rows.set_index("respondent")):
             with pytest.warns(DataWarning, match="spelt otherwise"):
                 assert corpus.with_metadata(metadata).metadata["year"].tolist() == [1, 2, 10]
-    for ids, name, own in ((["01", "02"], "id", [2, 1]), (["1", "2"], "user_id", [2.0, 1.0])):
+    for ids, name, own in (
+        (["01", "02"], "id", [2, 1]),
+        (["1", "2"], "user_id", [2.0, 1.0]),
+        (["P1_counts.v2", "P2_counts.v2"], "sample", ["P2", "P1"]),
+    ):
         rows = pd.DataFrame({name: own, "year": [2, 1]})
         for metadata in (rows, rows.set_index(name)):
             with pytest.warns(DataWarning, match="spelt otherwise"):
