@@ -83,6 +83,14 @@ def test_answers_of_files_and_frames_are_looked_at_alike(tmp_path):
         fixed = eval(call, {"frame": frame, "pandas": pd})
         found = pb.CountTensor.from_frame(fixed, missing=["-9"])
         assert found.labels[0].tolist() == ["No", "Yes"]
+    fruit = pd.DataFrame({"a": ["Apple", None, "Apple"], "b": [None, "Pear", "Pear"]})
+    fruit.to_csv(path, index=False)
+    for door, table in ((pb.read_tensor, path), (pb.CountTensor.from_frame, fruit)):
+        with pytest.warns(DataWarning, match="one answer or none: if blanks") as caught:
+            door(table)
+        call = str(caught[0].message).rpartition("use ")[2]
+        names = {"CountTensor": pb.CountTensor, "frame": fruit, "pandas": pd}
+        assert eval(call, names).to_dense().tolist() == [[0, 1], [1, 1]]
     monkey = pd.DataFrame({"q1": ["Response", "a", "b"], "q2": ["Open-Ended Response", "c", "d"]})
     with pytest.warns(DataWarning, match=r"frame.drop\(index=\[0\]\)"):
         pb.CountTensor.from_frame(monkey)

@@ -6,13 +6,15 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame, import_pandas
-from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes._support.output.tables import columns_of, counted, html_table, some
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
@@ -20,7 +22,12 @@ from polyabayes.data.counts import warn_of_totals
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import AxisLabels, Integers, LabelsLike
 from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
-from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    DataWarning,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -261,7 +268,7 @@ class CountTensor:
         -----
         DataWarning
             If an unused column may hold the counts, answers may mark missing values or differ only
-            in case or blanks, or a row may be a further header.
+            in case or blanks, blanks may be answers, or a row may be a further header.
 
         Examples
         --------
@@ -300,6 +307,12 @@ class CountTensor:
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
+        are_blank = [len(known) == 1 and (codes < 0).any() for codes, known in factors]
+        if missing is None and any(are_blank):
+            code, blank = table.attrs.get("code", "frame"), [*compress(columns, are_blank)]
+            told = f"{some(blank, 3)} has one answer or none: if blanks are answers, use "
+            call = f"CountTensor.from_frame({code}.assign(**{code}[{blank}].notna()))"
+            warn(told + call, DataWarning)
         for column, (codes, known) in zip(columns, factors, strict=True):
             sums = partial(np.bincount, codes[codes >= 0], checked[codes >= 0], len(known))
             code = f"CountTensor.from_frame(frame[frame[{column!r}] != ".replace("%", "%%") + "%s])"
