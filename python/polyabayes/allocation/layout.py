@@ -210,7 +210,7 @@ def _tensor_of_sequences(model: Network, rows: Sequence[Sequence[str]]) -> Count
             "give the model as many steps as the longest sequence",
         )
     columns = import_pandas().DataFrame([[*row, *[None] * (n_axes - len(row))] for row in rows])
-    return CountTensor.from_frame(columns.set_axis(model.axes, axis=1))
+    return CountTensor.from_frame(columns.set_axis(model.axes, axis=1), missing=())
 
 
 def as_tensor(model: Network, data: Any) -> CountTensor:

@@ -11,7 +11,7 @@ from scipy import special
 
 import polyabayes as pb
 from polyabayes.allocation.inference.draws import ln_table
-from polyabayes.exceptions import PolyabayesError
+from polyabayes.exceptions import DataWarning, PolyabayesError
 from polyabayes.latent_classes.chains import ChainPrior, Waves, sampled
 
 TRANSITIONS = np.array([[0.85, 0.15], [0.3, 0.7]])
@@ -186,6 +186,14 @@ FRAME, _ = planted(30, 3)
 
 def fit(waves: Any, rows: Any = FRAME, **options: Any) -> Any:
     return pb.LatentTransitionAnalysis(1, random_state=0).fit(rows, waves=waves, **options)
+
+
+def test_answers_that_differ_between_waves_are_a_warning() -> None:
+    rows = FRAME.assign(**FRAME[WAVES[1]].replace({0: "no", 1: "yes"}))
+    same = rows.assign(**FRAME[WAVES[0]].replace({0: "no", 1: "YES"}))
+    for frame, told in ((rows, "'0', '1', 'no', 'yes'"), (same, "'YES', 'no', 'yes'")):
+        with pytest.warns(DataWarning, match=f"'d1', 'd2' have the answers {told}.*replace"):
+            fit(WAVES, frame)
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

@@ -232,15 +232,18 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if table.n_rows < 2 or not set(axes or ()) <= set(table.names):
         return None
     wholes = [name for name in free if table.holds_whole_numbers(name)]
+    weights = headed(wholes, NAMES["weights"])
     others = axes or [name for name in table.names if name not in wholes[-1:]]
-    if not wholes or not table.is_distinct(*others):
+    if weights is None and not (wholes and table.is_distinct(*others)):
         return None
-    is_labelled = any(table.are_labels(name) for name in others)
-    told = "no two rows have the same levels: if it holds the counts, use "
+    column = weights or wholes[0 if axes else -1]
+    told = "its name says so" if weights else "no two rows have the same levels"
+    told += f": if it holds the counts, use {argument('counts', column)}"
+    is_labelled = weights or any(table.are_labels(name) for name in others)
     if axes is not None:
         told = f"is left out and each row counts once, but {told}"
-        warn(f"column {wholes[0]!r} {told}{argument('counts', wholes[0])}", DataWarning)
-    elif is_labelled and len(set(table.numbers_of(wholes[-1]))) > _FEW_LEVELS:
-        told += f"{argument('counts', wholes[-1])}; if not, {argument('axes', table.names)}"
-        raise InvalidArgumentError(f"column {wholes[-1]!r} may hold counts, as {told}")
+        warn(f"column {column!r} {told}", DataWarning)
+    elif is_labelled and len(set(table.numbers_of(column))) > _FEW_LEVELS:
+        told += f"; if not, {argument('axes', table.names)}"
+        raise InvalidArgumentError(f"column {column!r} may hold counts, as {told}")
     return None

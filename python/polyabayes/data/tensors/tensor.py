@@ -248,7 +248,8 @@ class CountTensor:
             ``freq``, ``frequency``, ``n`` or ``value``; else each row counts once. Without `axes`,
             a column of whole numbers beside labels that no two rows share is refused.
         missing : sequence, optional
-            Values that mark missing ones, such as ``[9, "No answer"]``, in all axes.
+            Values that mark missing ones, such as ``[9, "No answer"]``, in all axes; an empty list
+            says that only blanks are.
 
         Returns
         -------
@@ -308,7 +309,7 @@ class CountTensor:
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
         are_blank = [len(known) == 1 and (codes < 0).any() for codes, known in factors]
-        if missing is None and any(are_blank):
+        if missing is None and sum(are_blank) > 1:
             code, blank = table.attrs.get("code", "frame"), [*compress(columns, are_blank)]
             told = f"{some(blank, 3)} has one answer or none: if blanks are answers, use "
             call = f"CountTensor.from_frame({code}.assign(**{code}[{blank}].notna()))"

@@ -169,6 +169,9 @@ class LatentTransitionAnalysis(FittedWaves):
         -----
         UnreliableErrorWarning
             If an evidence that matters cannot be trusted.
+        DataWarning
+            If the same item has other answers in another wave, or some that differ only in case or
+            blanks, and classes are invariant.
 
         {raises: bad argument}
 

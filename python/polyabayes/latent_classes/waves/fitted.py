@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
+from polyabayes._support.output.tables import some
 from polyabayes._support.results import ResultTable
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes._support.warnings import warn
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers
 from polyabayes.latent_classes.chains import Chains, Levels, Waves
 from polyabayes.latent_classes.saved import SavedClasses, arrays_of, names_of_tables, stored_tables
@@ -165,7 +167,14 @@ class FittedWaves(SavedClasses):
         n_items = len(self._columns[0])
         found = []
         for item in range(n_items):
-            union = list(dict.fromkeys(x for own in answers.labels[item::n_items] for x in own))
+            levels, columns = answers.labels[item::n_items], answers.items[item::n_items]
+            union = list(dict.fromkeys(x for own in levels for x in own))
+            plain = {label.strip().casefold() for label in union}
+            has_others = any(set(levels[0]).isdisjoint(own) for own in levels[1:])
+            if has_others or len(plain) < len(union):
+                told = f"{some(columns, 3)} have the answers {some(union, 8)} as one item: if one is "
+                told += "spelt otherwise in a wave, make them the same, as by "
+                warn(f"{told}frame.replace({{{columns[1]!r}: {{other: answer}}}})", DataWarning)
             if all(label.lstrip("-").isdecimal() for label in union):
                 union.sort(key=int)
             found.append(tuple(union))
