@@ -111,7 +111,8 @@ def warn_of_totals(labels: Any, sums: Callable[[], Any], what: str, remedy: str)
     """
     for place, label in enumerate(() if labels is None else labels):
         plain = label.strip(" :").lower()
-        if _NO_LABELS.isdisjoint(plain.split()):
+        # Labels of several levels are tuples.
+        if _NO_LABELS.isdisjoint(re.findall(r"[^\s(),']+", plain)):
             continue
         own, total = sums()[place], sums().sum()
         # The sum of all others, or of those before it.

@@ -52,6 +52,9 @@ def test_sums_among_the_cells_are_a_warning_with_the_call_that_leaves_them_out()
         pb.CountTensor.from_frame(long)
     call = str(caught[0].message).partition("use ")[2]
     assert eval(call, {"CountTensor": pb.CountTensor, "frame": long}).total == 10
+    wide = pd.DataFrame({"a": [1, 2, 3], "b": [0, 4, 4]}, [("N", 1), ("S", 2), ("All", "")])
+    with pytest.warns(DataWarning, match=r"document \"\('All', ''\)\".*if so, use"):
+        pb.Corpus(wide)
 
 
 @pytest.mark.parametrize(
