@@ -110,6 +110,7 @@ def _log_shown(verbose: bool) -> Iterator[None]:
 def _say(message: str) -> None:
     from polyabayes._support.output.tables import printable
 
+    message += " (in Python; frame is the table)" * ("frame." in message)
     print(f"polyabayes: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 

@@ -315,7 +315,7 @@ class Parser(argparse.ArgumentParser):
             name, value = "read_options", f"{name}={value.strip(chr(39))}"
             action = shown[name]
         if action is None:
-            return reference
+            return f"{reference} in Python" if value else reference
         typed = [flag for flag in action.option_strings if not flag.startswith("--no-")]
         option = typed[-1] if typed else action.dest.upper()
         if entry:

@@ -15,6 +15,8 @@ FILES = {
     "bad.ldac": "1 0:1\n1 x:1\n",
     "one.ldac": "1 0:2\n",
     "survey.csv": "q1,q2,q3\n" + 9 * "yes,no,yes\nno,no,no\n",
+    "fruit.csv": "a,b\nApple,\n,Pear\nApple,Pear\n",
+    "title.csv": "Which fruit?,,,\nid,a,b,c\n1,Apple,,Fig\n2,,Pear,Fig\n",
     "open.csv": 'a,b\n"1,2\n',
     "catalogue.txt": "gene;S1;S2\nA;10;2\nB;5;7\n",
     "triplets.txt": "1 1 2\n1 2 3\n2 2 1\n",
