@@ -112,11 +112,14 @@ class DelimitedTable(Table):
     def as_frame(self) -> str:
         """Code of a data frame with the content of the file."""
         given = self._dialect
+        names = [x for x in filter(None, self.names) if self.kind(x) == "name"]
+        padded = [x for x in names if all(map(is_number, {*self.values(x)} - {None}))]
         options = {
             "sep": self.sep if self.sep != "," else None,
             "skiprows": self._skipped or None,
             "encoding": given.encoding if given.encoding != "utf-8" else None,
             "names": given.columns,
+            "dtype": dict.fromkeys(padded, "str") or None,
             "skipinitialspace": given.is_padded or None,
             **self.written,
         }
