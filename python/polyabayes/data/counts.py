@@ -88,9 +88,8 @@ def checked_words(words: Any) -> Words:
     words = getattr(words, "token2id", words)
     if isinstance(words, Mapping) and all(isinstance(x, Integral) for x in words.values()):
         word_of = {column: word for word, column in words.items()}
-        words = [
-            word_of.get(column, f"#{column}") for column in range(max(word_of, default=-1) + 1)
-        ]
+        columns = range(max(word_of, default=-1) + 1)
+        words = [word_of.get(column, f"#{column}") for column in columns]
     return distinct(checked_labels(words, "vocabulary"), "vocabulary holds the word", remedy)
 
 

@@ -221,10 +221,9 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        raise checks.wrong(
-            name,
-            None,
-            f"has other columns than {argument('vocabulary')}: {some(others)} are in one of "
-            f"them only; give the words of the columns, or {name}.to_numpy() if the order is right",
+        told = (
+            f"has other columns than {argument('vocabulary')}: {some(others)} are in one of them "
         )
+        told += f"only; give the words of the columns, or {name}.to_numpy() if the order is right"
+        raise checks.wrong(name, None, told)
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

@@ -94,10 +94,9 @@ class Selectable:
         if selection.ndim == 1 and selection.size and selection.dtype.kind in "UO":
             selection = self._rows_of(selection)
         if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
-            raise InvalidTypeError(
-                "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
-                f"boolean mask, got {rows!r}; one document is corpus[[3]]"
-            )
+            told = "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
+            told += f"boolean mask, got {rows!r}; one document is corpus[[3]]"
+            raise InvalidTypeError(told)
         try:
             selection = np.arange(n_documents)[selection] if selection.size else selection
         except IndexError as error:
@@ -412,10 +411,8 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
     share = 0.0 if is_number else checks.share("test_size", test_size)
     n_test = int(test_size) if is_number else int(np.ceil(share * n_documents))
     if not 0 < n_test < n_documents:
-        raise InvalidArgumentError(
-            f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the "
-            "test part; leave at least one document in each part"
-        )
+        told = f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the test "
+        raise InvalidArgumentError(f"{told}part; leave at least one document in each part")
     return n_test
 
 
@@ -426,11 +423,11 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        raise InvalidArgumentError(
-            f"{argument('groups')}: {len(by_draw)} groups cannot be divided so "
-            f"that a part has {n_test} documents and the other is not empty; "
-            "use more groups or another test_size"
+        told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
+        told += (
+            f"{n_test} documents and the other is not empty; use more groups or another test_size"
         )
+        raise InvalidArgumentError(told)
     return np.isin(groups, by_draw[:n_groups])
 
 

@@ -204,12 +204,9 @@ def read_answers(
     seen = {x: np.unique(own[own >= 0]) for x, own in zip(columns, levels.T, strict=True)}
     if constant := [column for column, own in seen.items() if len(own) == 1]:
         answer = labels[columns.index(constant[0])][seen[constant[0]][0]]
-        told = (
-            f"item {constant[0]!r} has the answer {answer!r} in all rows, which tells no classes "
-        )
-        told += f"apart; leave it out of {argument('items')}"
-        blank = [column for column in constant if frame[column].isna().any()]
-        if blank:
+        told = f"item {constant[0]!r} has the answer {answer!r} in all rows, which tells no "
+        told += f"classes apart; leave it out of {argument('items')}"
+        if blank := [column for column in constant if frame[column].isna().any()]:
             told += f", or if blanks are answers, use frame.assign(**frame[{blank}].notna())"
         raise InvalidArgumentError(told)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))

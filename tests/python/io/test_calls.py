@@ -92,8 +92,8 @@ def test_answers_of_files_and_frames_are_looked_at_alike(tmp_path):
         with pytest.warns(DataWarning, match="one answer or none: if blanks") as caught:
             door(table)
         call = str(caught[0].message).rpartition("use ")[2]
-        names = {"CountTensor": pb.CountTensor, "frame": fruit, "pandas": pd}
-        assert eval(call, names).to_dense().tolist() == [[0, 1], [1, 1]]
+        fixed = pb.CountTensor.from_frame(eval(call, {"frame": fruit, "pandas": pd}))
+        assert fixed.to_dense().tolist() == [[0, 1], [1, 1]]
     monkey = pd.DataFrame({"q1": ["Response", "a", "b"], "q2": ["Open-Ended Response", "c", "d"]})
     with pytest.warns(DataWarning, match=r"frame.drop\(index=\[0\]\)"):
         pb.CountTensor.from_frame(monkey)

@@ -106,7 +106,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
     is_turned = is_turned and table.names_words(names[0])
     own = next(iter(plain or rows), None)
-    own = names[0] if is_turned or (not rows and labels == names[:1]) else own
+    has_ids = ids is not None and table.are_labels(ids)
+    own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
     given = {"ids": own, "metadata": [name for name in others if name != own] or None}
     turned = _turned(table, labels, given, own or ids)
     if is_turned:

@@ -197,11 +197,10 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) ->
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         if data.raw is not None:
             call += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
-        raise InvalidArgumentError(
-            f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
-            f"{data.obs_names[start + row]!r}, variable {data.var_names[column]!r}, so it was "
-            f"normalised or log-transformed, but likelihoods need counts: {call}"
-        )
+        place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"
+        told = f"{name} of the AnnData holds {entries.data[cell]:.6g} for {place}, so it was "
+        told += f"normalised or log-transformed, but likelihoods need counts: {call}"
+        raise InvalidArgumentError(told)
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 
 

@@ -161,12 +161,9 @@ def _warn_of_scripts(texts: list[str]) -> None:
         told = "most texts have vowel signs or accents apart from their letters, which cut words"
     else:
         return
-    warn(
-        f"{told}: words are two letters or more between blanks and signs. If blanks divide the "
-        f"words, use token_pattern=r'\\S+'; if nothing does, analyzer='char' counts letters, and "
-        "lists of tokens are counted as they are",
-        DataWarning,
-    )
+    told += ": words are two letters or more between blanks and signs. If blanks divide the words, "
+    told += "use token_pattern=r'\\S+'; if nothing does, analyzer='char' counts letters, and lists "
+    warn(f"{told}of tokens are counted as they are", DataWarning)
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:

@@ -39,8 +39,7 @@ def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
     if counts is not None or not frame.columns.is_unique or not len(frame):
         return counts
     column_of = {str(column): column for column in frame.columns}
-    chosen = [axes] if isinstance(axes, str) else axes
-    named = None if chosen is None else [str(axis) for axis in chosen]
+    named = None if axes is None else [str(axis) for axis in axes]
     found = count_column(FrameTable(frame), named, None)
     return None if found is None else column_of[found]
 

@@ -87,13 +87,16 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
         told = f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
         told += f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
         warn(told, DataWarning)
-    warn_of_answers(frame, [item for item in items if item not in ids])
+    warn_of_answers(frame, [item for item in items if item not in ids], is_new=False)
 
 
-def warn_of_answers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool = False) -> None:
+def warn_of_answers(
+    frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool = False, is_new: bool = True
+) -> None:
     """Warn of further headers, marks of missing answers, and answers spelt in several ways.
 
-    Headers are rows that nobody else is like, unless the rows have counts. The calls have the
+    Headers are rows that nobody else is like, unless the rows have counts. In a table that is new,
+    of which nobody has said what is missing, blanks beside one answer may be answers. The calls have the
     frame's own code, if its attributes hold it.
     """
     code = frame.attrs.get("code", "frame")
@@ -102,9 +105,12 @@ def warn_of_answers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bo
         warn(f"nobody else gives any answer of row {some(alone, 3)}, {told}", DataWarning)
         frame = frame.drop(index=alone)
     marks: dict[Any, list[Any]] = {}
+    blank: list[Any] = []
     spellings: dict[Any, dict[str, str]] = {}
     for item in items:
         levels = _levels_of(frame[item])
+        if is_new and len(levels) == 1 and frame[item].isna().any():
+            blank.append(item)
         for mark in _marks(levels, is_categorical=hasattr(frame[item], "cat")):
             marks.setdefault(mark, []).append(item)
         first: dict[str, str] = {}
@@ -118,6 +124,9 @@ def warn_of_answers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bo
         use = f"missing={list(marks)} of read_tensor" if "code" in frame.attrs else use
         told = f"{told}; if so, use {use}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)
+    if len(blank) > 1:
+        told = f"{some(blank, 3)} have one answer or none: if blanks are answers, use "
+        warn(f"{told}{code}.assign(**{code}[{blank}].notna())", DataWarning)
     if spellings:
         told = f"answers of {some(list(spellings), 3)} differ only in case or blanks, and count as "
         told += f"different ones: if they are the same, use {code}.replace({spellings})"

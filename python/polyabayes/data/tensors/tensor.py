@@ -6,15 +6,13 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame, import_pandas
-from polyabayes._support.output.tables import columns_of, counted, html_table, some
-from polyabayes._support.warnings import warn
+from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
@@ -22,12 +20,7 @@ from polyabayes.data.counts import warn_of_totals
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import AxisLabels, Integers, LabelsLike
 from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    DataWarning,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -287,9 +280,8 @@ class CountTensor:
         table = flat(table, named)
         if axes is None and None not in (dimensions := [table.index.name, table.columns.name]):
             told = f"counts levels of {dimensions[1]!r} in its columns: use CountTensor.from_dense"
-            raise checks.wrong(
-                "frame", None, f"{told}(frame, axes={_factors.axis_names(dimensions)})"
-            )
+            told += f"(frame, axes={_factors.axis_names(dimensions)})"
+            raise checks.wrong("frame", None, told)
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
         counts = _factors.counts_of_frame(table, axes, counts)
@@ -300,7 +292,7 @@ class CountTensor:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
         factors = [_factors.factor(table, column) for column in columns]
-        warn_of_answers(table, columns, has_counts=counts is not None)
+        warn_of_answers(table, columns, has_counts=counts is not None, is_new=missing is None)
         coordinates = np.stack([levels for levels, _ in factors], axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:
@@ -308,12 +300,6 @@ class CountTensor:
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
-        are_blank = [len(known) == 1 and (codes < 0).any() for codes, known in factors]
-        if missing is None and sum(are_blank) > 1:
-            code, blank = table.attrs.get("code", "frame"), [*compress(columns, are_blank)]
-            told = f"{some(blank, 3)} has one answer or none: if blanks are answers, use "
-            call = f"CountTensor.from_frame({code}.assign(**{code}[{blank}].notna()))"
-            warn(told + call, DataWarning)
         for column, (codes, known) in zip(columns, factors, strict=True):
             sums = partial(np.bincount, codes[codes >= 0], checked[codes >= 0], len(known))
             code = f"CountTensor.from_frame(frame[frame[{column!r}] != ".replace("%", "%%") + "%s])"

@@ -113,9 +113,7 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
         are_bad[rows[(ids >= limit) | (counts < 1) | (counts > MAX_COUNT)]] = True
         if are_bad.any():
             row = int(np.argmax(are_bad))
-            raise FileFormatError(
-                f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not "
-                f"'M id:count id:count ...' with M pairs, ids below {limit}, the size of "
-                f"the vocabulary, and counts from 1 to {MAX_COUNT}"
-            )
+            told = f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not 'M "
+            told += f"id:count id:count ...' with M pairs, ids below {limit}, the size of the "
+            raise FileFormatError(f"{told}vocabulary, and counts from 1 to {MAX_COUNT}")
         yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

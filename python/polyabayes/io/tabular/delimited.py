@@ -220,12 +220,9 @@ class DelimitedTable(Table):
         if is_title and n_fields > len(names):
             start = first[sizes.index(n_fields)][0] - 1
             again = DelimitedTable(self.path, replace(dialect, skiprows=start), LINES_LOOKED_AT)
-            raise _refused(
-                self.path,
-                line,
-                f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
-                f"{argument('skiprows', start)}{next_refusal(again)}",
-            )
+            told = f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
+            told += f"{argument('skiprows', start)}{next_refusal(again)}"
+            raise _refused(self.path, line, told)
         if len(names) == n_fields == 1:
             # Such a table would be read as one column of texts.
             fields = first[0][1][0].split()
