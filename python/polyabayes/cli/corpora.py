@@ -32,9 +32,7 @@ def read(path: str, given: Given, model: Any = None) -> pb.Corpus:
         corpus = pb.read_corpus(path, **options)
     else:
         corpus = read_as_wide(model.n_features_in_, path, options)
-    if given.metadata is None:
-        return corpus
-    return corpus.with_metadata(read_table(given.metadata))
+    return corpus if given.metadata is None else corpus.with_metadata(read_table(given.metadata))
 
 
 # Texts of missing values; None is an answer of many surveys, although pandas reads it as missing.

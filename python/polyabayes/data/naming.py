@@ -22,9 +22,6 @@ from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 # may tell documents apart.
 _OF_FILES = re.compile(r".*[/\\]|(\.(txt|csv|tsv|json|xml|html|md|pdf|docx|gz|0))+$")
 
-# Endings that tell no documents apart where all of them have it.
-_SHARED = re.compile(r"(_counts|\.\w+)+$")
-
 # Largest error of a sum of rounded probabilities.
 _ROUNDED = 0.01
 
@@ -35,8 +32,8 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     The index of the rows names them, or else a column with all names; with a warning, also names
     that differ from them in case, blanks, leading zeros, folders, endings of files, or an ending
     that all have. Rows without names, and rows for data without names, are returned unchanged: they
-    are matched by place. Other names are refused; an index that counts from 0 is none, and refused in another order where data
-    have no names. `by_place` is code that drops the names.
+    are matched by place. Other names are refused; an index that counts from 0 is none, and refused
+    in another order where data have no names. `by_place` is code that drops the names.
     A mapping is of names to rows, or of columns to values.
     """
     table = name
@@ -167,8 +164,8 @@ def _plain(labels: list[str]) -> list[str]:
 
 def _stems(labels: list[str]) -> list[str]:
     """The same without an ending that all of several names share, such as ".bam"."""
-    shared = commonprefix([label[::-1] for label in labels])[::-1]
-    ending = _SHARED.search(shared) if len(set(labels)) > 1 else None
+    shared = commonprefix([label[::-1] for label in labels])[::-1]  # noqa: RUF071
+    ending = re.search(r"(_counts|\.\w+)+$", shared) if len(set(labels)) > 1 else None
     return _plain([label.removesuffix(ending[0] if ending else "") for label in labels])
 
 
@@ -221,9 +218,7 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        told = (
-            f"has other columns than {argument('vocabulary')}: {some(others)} are in one of them "
-        )
-        told += f"only; give the words of the columns, or {name}.to_numpy() if the order is right"
+        told = f"has other columns than {argument('vocabulary')}: {some(others)} are in one of "
+        told += f"them; give the words of the columns, or {name}.to_numpy() if the order is right"
         raise checks.wrong(name, None, told)
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

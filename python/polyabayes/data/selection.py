@@ -424,10 +424,8 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
         told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
-        told += (
-            f"{n_test} documents and the other is not empty; use more groups or another test_size"
-        )
-        raise InvalidArgumentError(told)
+        told += f"{n_test} documents and the other is not empty; use more groups or another "
+        raise InvalidArgumentError(f"{told}test_size")
     return np.isin(groups, by_draw[:n_groups])
 
 

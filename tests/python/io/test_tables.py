@@ -60,32 +60,6 @@ def test_names_are_no_counts(tmp_path, door, text, words, n_tokens):
     assert door == "shards" or corpus.ids is not None
 
 
-# Tables without documented names: the call that the message gives reads them.
-UNNAMED = {
-    "names of people": ("who,a,b\nAnn Lee,1,2\nBob Ray,0,3\n", {"ids": "who"}, 6),
-    "texts": ("year,id,review\n2020,a,good cat\n2021,b,bad dog\n", {"text": "review"}, 4),
-    "properties": ("doc_id,party,a\nx,left,1\ny,right,2\n", {"metadata": ["party"]}, 3),
-}
-
-
-@pytest.mark.parametrize("door", ["csv", "parquet", "jsonl", "table"])
-@pytest.mark.parametrize(("text", "named", "n_tokens"), UNNAMED.values(), ids=UNNAMED.keys())
-def test_what_has_no_documented_name_is_refused_with_the_call(
-    tmp_path, door, text, named, n_tokens
-):
-    def read(**options):
-        if door == "table":
-            return pb.Corpus.from_table(pd.read_csv(io.StringIO(text)), **options)
-        return corpus_of(door, tmp_path, text, **options)
-
-    with pytest.raises((FileFormatError, InvalidArgumentError)) as caught:
-        read()
-    for name, value in named.items():
-        assert name in str(caught.value)
-        assert name in ("metadata", "count") or repr(value) in str(caught.value)
-    assert read(**named).n_tokens == n_tokens
-
-
 CAT = ["bad", "cat", "dog", "food", "good"]
 TEXTS = {
     "labels after": ("text,stars\ngood cat food,5\nbad dog food,1\n", CAT, 6),

@@ -241,8 +241,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     told += f": if it holds the counts, use {argument('counts', column)}"
     is_labelled = weights or any(table.are_labels(name) for name in others)
     if axes is not None:
-        told = f"is left out and each row counts once, but {told}"
-        warn(f"column {column!r} {told}", DataWarning)
+        warn(f"column {column!r} is left out and each row counts once, but {told}", DataWarning)
     elif is_labelled and len(set(table.numbers_of(column))) > _FEW_LEVELS:
         told += f"; if not, {argument('axes', table.names)}"
         raise InvalidArgumentError(f"column {column!r} may hold counts, as {told}")

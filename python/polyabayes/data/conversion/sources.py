@@ -152,8 +152,7 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     call = "it has no layer of counts; give the raw counts"
     if first := next(iter(named or others), None):
         code = f"polyabayes.Corpus.from_anndata(adata, layer={first!r})"
-        told = f"other layers ({some(others)}) hold" if len(others) > 1 else "another layer holds"
-        call = f"{told} counts: use it by {argument('layer', first)}, as in {code}"
+        call = f"counts are in {some(others)}: use it by {argument('layer', first)}, as in {code}"
     if stored is None:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:

@@ -96,8 +96,8 @@ def warn_of_answers(
     """Warn of further headers, marks of missing answers, and answers spelt in several ways.
 
     Headers are rows that nobody else is like, unless the rows have counts. In a table that is new,
-    of which nobody has said what is missing, blanks beside one answer may be answers. The calls have the
-    frame's own code, if its attributes hold it.
+    of which nobody has said what is missing, blanks beside one answer may be answers. The calls
+    have the frame's own code, if its attributes hold it.
     """
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):

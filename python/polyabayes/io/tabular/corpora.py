@@ -85,11 +85,9 @@ def read_json_lines(
         names |= row.keys()
         n_bytes += len(line)
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
-            told = (
-                f"{path}, line {number}: {len(names):,} different names in {len(rows):,} objects, "
-            )
-            told += "most of which have few of them: give a table with the columns document, word "
-            raise FileFormatError(f"{told}and count")
+            told = f"{path}, line {number}: {len(names):,} different names in {len(rows):,} "
+            told += "objects, most of which have few of them: give a table with the columns "
+            raise FileFormatError(f"{told}document, word and count")
     pandas, code = import_pandas(), f"pandas.read_json({str(path)!r}, lines=True)"
     with content_of(path):
         frame = pandas.DataFrame(rows, index=pandas.Index(lines, name="line"))
@@ -119,11 +117,9 @@ def corpus_of_table(
         ids = named.ids or named_rows(table.names)
         wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
         if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
-            told = (
-                f"{argument('transpose', True)} is for tables whose columns are documents: of the "
-            )
-            told += f"options that name columns it takes only {argument('ids')}, the words, and "
-            told += f"{argument('metadata')}, what else is known of them and left out"
+            told = f"{argument('transpose', True)} is for tables whose columns are documents: of "
+            told += f"the options that name columns it takes only {argument('ids')}, the words, "
+            told += f"and {argument('metadata')}, what else is known of them and left out"
             raise InvalidArgumentError(told)
         named, table.is_turned = wide, True
     with content_of(path):

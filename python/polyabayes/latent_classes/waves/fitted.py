@@ -172,10 +172,8 @@ class FittedWaves(SavedClasses):
             plain = {label.strip().casefold() for label in union}
             has_others = any(set(levels[0]).isdisjoint(own) for own in levels[1:])
             if has_others or len(plain) < len(union):
-                told = (
-                    f"{some(columns, 3)} have the answers {some(union, 8)} as one item: if one is "
-                )
-                told += "spelt otherwise in a wave, make them the same, as by "
+                told = f"{some(columns, 3)} have the answers {some(union, 8)} as one item: if "
+                told += "one is spelt otherwise in a wave, make them the same, as by "
                 warn(f"{told}frame.replace({{{columns[1]!r}: {{other: answer}}}})", DataWarning)
             if all(label.lstrip("-").isdecimal() for label in union):
                 union.sort(key=int)
