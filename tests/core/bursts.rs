@@ -154,18 +154,19 @@ fn bursty_factor_analysis_visits_assignments_as_often_as_their_posterior_says() 
 #[test]
 fn moments_of_topics_and_concentrations_are_those_of_their_posterior() {
     const BATCHES: usize = 40;
+    const SWEEPS: usize = if cfg!(debug_assertions) { 1_000 } else { 2_500 };
     let counts = tiny();
     let mut sampler = uniform(&counts, globals(&counts, learned(2), 5), drawing(5));
     let mut batches = vec![vec![]; 2];
     for _ in 0..BATCHES {
         let mut sums = [0.0; 2];
-        for _ in 0..2_500 {
+        for _ in 0..SWEEPS {
             sampler.sweep(&()).unwrap();
             let s = sampler.parameters()[3].exp();
             sums[0] += s / (s + 100.0);
             sums[1] += sampler.weights()[0];
         }
-        batches.iter_mut().zip(sums).for_each(|(batch, sum)| batch.push(sum / 2_500.0));
+        batches.iter_mut().zip(sums).for_each(|(batch, sum)| batch.push(sum / SWEEPS as f64));
     }
     let (mut total, mut exact) = (0.0, [0.0; 2]);
     for z in assignments(7) {

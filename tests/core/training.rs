@@ -80,7 +80,7 @@ fn check_draws(
     ln_weight: impl Fn(&[u16]) -> f64,
 ) {
     const BATCHES: usize = 50;
-    const SWEEPS: usize = if cfg!(debug_assertions) { 1_500 } else { 4_000 };
+    const SWEEPS: usize = if cfg!(debug_assertions) { 1_000 } else { 4_000 };
     let weights: Vec<f64> = states.iter().map(|z| ln_weight(z).exp()).collect();
     let total: f64 = weights.iter().sum();
     let mut batches = vec![HashMap::<Vec<u16>, f64>::new(); BATCHES];

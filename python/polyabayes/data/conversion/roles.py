@@ -132,7 +132,8 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
     if not is_wide and table.n_rows > 1:
         _warn_of_names(table, words, may_be_ids=table.row_names is None and ids is None)
         if table.row_names is None and named.ids is None:
-            _warn_of_triplets(table, [name for name in names if name not in named.metadata])
+            left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
+            _warn_of_triplets(table, [name for name in names if name not in left_out])
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -195,10 +196,10 @@ def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
 def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
     """Warn of columns read as counts that look like triplets of document, word and count.
 
-    Their pairs differ, each part in several rows.
+    Their pairs differ, each part in several rows, unless they are called i and j, as in R.
     """
     if table.has_headers and len(names) == 3 <= table.n_rows:
-        most = _FEW_DISTINCT * table.n_rows
+        most = table.n_rows * (1 if names[:2] == ["i", "j"] else _FEW_DISTINCT)
         is_few = [len(set(table.values(name))) <= most for name in names[:2]]
         are_counts = table.holds_whole_numbers(names[2]) and table.counts(names[2:]).min()
         if all(is_few) and table.is_distinct(*names[:2]) and are_counts:
