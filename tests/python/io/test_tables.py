@@ -83,15 +83,6 @@ def test_texts_are_found(tmp_path, door, text, words, n_tokens):
     assert found == others
 
 
-def test_columns_may_be_named(write):
-    path = write("x.csv", "no,title,review\n7,a title,good cat\n8,a tale,bad dog\n")
-    corpus = pb.read_corpus(path, text="review", ids="no")
-    assert (corpus.ids.tolist(), corpus.n_tokens) == (["7", "8"], 4)
-    assert corpus.metadata["title"].tolist() == ["a title", "a tale"]
-    with pytest.raises(FileFormatError, match=r"text='body': the table has no column 'body'"):
-        pb.read_corpus(path, text="body")
-
-
 def test_named_columns_of_counts(write):
     rows = "who,what,how_many,year\nann,urn,2,1999\nbob,urn,1,2024\nann,ball,3,1999\n"
     path = write("x.csv", rows)
