@@ -125,8 +125,11 @@ def warn_of_answers(
         told = f"{told}; if so, use {use}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)
     if len(blank) > 1:
-        told = f"{some(blank, 3)} have one answer or none: if blanks are answers, use "
-        warn(f"{told}{code}.assign(**{code}[{blank}].notna())", DataWarning)
+        told = f"{some(blank, 3)} have one answer or none: if blanks are missing, say missing=[]; "
+        warn(
+            f"{told}if blanks are answers, use {code}.assign(**{code}[{blank}].notna())",
+            DataWarning,
+        )
     if spellings:
         told = f"answers of {some(list(spellings), 3)} differ only in case or blanks, and count as "
         told += f"different ones: if they are the same, use {code}.replace({spellings})"

@@ -140,7 +140,7 @@ def test_draws_fill_in_what_tokens_do_not_show():
 def test_sequences_may_end_early():
     sequences = ["aba", "ab", "bb", "a"]
     table = pd.DataFrame([list(text) for text in sequences], columns=["x1", "x2", "x3"])
-    data = CountTensor.from_frame(table)
+    data = CountTensor.from_frame(table, missing=[])
     model = AllocationModel.hidden_markov(3, 2, tied=True)
     sizes = dict.fromkeys(model.graph.nodes, 2)
     rows = [
