@@ -106,6 +106,9 @@ fn pfa_ranks(exposures: Vec<f64>, thin: usize, seed: u64) -> Vec<usize> {
 fn covariates_are_calibrated_in_short() {
     let found: Vec<_> = (7_000..7_000 + FEW_RUNS).map(|seed| lda_ranks(40, seed)).collect();
     check_uniform(&NAMES, &found);
+    let exposed = |seed| pfa_ranks(exposures(), 30, seed);
+    let found: Vec<_> = (9_000..9_000 + FEW_RUNS).map(exposed).collect();
+    check_uniform(&NAMES, &found);
 }
 
 #[test]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -110,7 +111,7 @@ def _log_shown(verbose: bool) -> Iterator[None]:
 def _say(message: str) -> None:
     from polyabayes._support.output.tables import printable
 
-    message += " (in Python; frame is the table)" * ("frame." in message)
+    message += " (in Python; frame is the table)" * bool(re.search(r"\bframe\.\w", message))
     print(f"polyabayes: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 

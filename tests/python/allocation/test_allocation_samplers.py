@@ -82,7 +82,7 @@ def test_tempering_says_when_it_has_not_converged():
     assert given.rounds[0].sides == pytest.approx(np.array(long.rounds[0].sides) - shift, abs=1e-9)
 
 
-MIXED, ROW = [[5, 3, 0], [0, 8, 9], [2, 1, 14]], np.array([[70_000, 3, 40]])
+MIXED, ROW = [[5, 3, 0], [0, 8, 9], [2, 1, 14]], np.array([[200_000, 3, 40]])
 # The topics of a table of one row add up to one Dirichlet law of its cells.
 OF_ROW = stats.dirichlet_multinomial.logpmf(ROW[0], np.full(3, 1 / 3), ROW.sum())
 
@@ -93,10 +93,8 @@ OF_ROW = stats.dirichlet_multinomial.logpmf(ROW[0], np.full(3, 1 / 3), ROW.sum()
         # Two states that hardly any table shares: the chains must cross from one to the other.
         *((AllocationModel.nmf(2, concentration=a), MIXED, {}, None) for a in (1e-2, 1e-4)),
         # A table of one cell has probability 1, however many tokens there are.
-        *(
-            (AllocationModel.nmf(k), [[n]], {"n_samples": 64}, 0.0)
-            for k, n in ((2, 500), (8, 8_000))
-        ),
+        *((AllocationModel.nmf(k), [[500]], {"n_samples": 64}, 0.0) for k in (2, 8)),
+        *((AllocationModel.nmf(k), [[20_000]], {"n_samples": 64}, 0.0) for k in (2, 8)),
         *((AllocationModel.nmf(3), ROW, {"method": m}, OF_ROW) for m in ("tempered", "auto")),
     ],
 )
@@ -117,7 +115,7 @@ def test_heavy_cells_move_where_hidden_nodes_are_summed_out_apart(tied):
     counts = np.zeros((2, 2, 2), np.int64)
     counts[0, 1, 0], counts[1, 1, 1] = 300, 200
     reference = model.log_evidence(
-        counts, "smc", n_particles=2000, n_sweeps=0, given_total=True, random_state=0
+        counts, "smc", n_particles=5000, n_sweeps=0, given_total=True, random_state=0
     )
     found = model.log_evidence(counts, "tempered", n_samples=256, given_total=True, random_state=0)
     error = math.hypot(reference.std_error, found.std_error)
@@ -216,14 +214,14 @@ TUCKER_EVIDENCE, TUCKER_ERROR = -422.05, 0.14
 @pytest.mark.parametrize("method", ["smc", "auto"])
 def test_estimates_without_a_warning_are_within_their_errors(method):
     n_converged = 0
-    for seed in range(2):
+    for seed in range(6):
         found = TUCKER.log_evidence(TOKENS, method, given_total=True, random_state=seed)
         error = math.hypot(found.std_error, TUCKER_ERROR)
         assert found.converged == (not found.doubt)
         n_converged += found.converged
         if found.converged:
             assert abs(found.value - TUCKER_EVIDENCE) < 4 * error < 3
-    assert n_converged
+    assert n_converged >= 3
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
@@ -287,7 +285,7 @@ def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot():
     assert (found.method, found.n_replicates) == ("tempered", 2)
     # Few cells of large counts.
     few = np.diag([300, 200, 100])
-    for seed in range(2):
+    for seed in range(3):
         found = AllocationModel.nmf(4).log_evidence(few, random_state=seed)
         assert found.method == "smc"
         alone = AllocationModel.nmf(4).log_evidence(few, "smc", random_state=seed)

@@ -151,7 +151,7 @@ def test_a_full_disk_is_one_line(folder):
     line = done.stderr.decode().splitlines()[-1]
     assert line == "polyabayes: error: cannot write the output: No space left on device"
     assert b"Exception" not in done.stderr
-    for arguments in (["fit", "--help"], ["--version"]):
+    for arguments in (["--help"], ["fit", "--help"], ["--version"]):
         with Path("/dev/full").open("wb") as full:
             assert shell(*arguments, stdout=full).returncode == 2
 

@@ -190,7 +190,7 @@ def test_intervals_and_p_values_are_calibrated_at_ties(n_documents, sigma, monke
     # Its simulations take nearly all the time, and nothing is asked of them here.
     monkeypatch.setattr(pb.Comparison, "_p_as_good", lambda _: {})
     rng = np.random.default_rng(7)
-    covered, sure, n_runs = 0, 0, 500
+    covered, sure, n_runs = 0, 0, 1000
     for _ in range(n_runs):
         # Lengths with heavy tails; differences grow with the length, as those of real models.
         n_tokens = np.ceil(np.exp(4 + sigma * rng.standard_normal(n_documents))).astype(int)
@@ -203,7 +203,7 @@ def test_intervals_and_p_values_are_calibrated_at_ties(n_documents, sigma, monke
         low, high = comparison.interval("a", "b")
         covered += low <= 0 <= high
         sure += comparison.to_frame()["p_better"].iloc[1] < 0.01
-    assert 0.92 <= covered / n_runs <= 0.975
+    assert 0.92 <= covered / n_runs <= 0.97
     # The model that the documents favour is the best: 2 % of ties have the other below 0.01.
     assert sure / n_runs <= 0.03
 

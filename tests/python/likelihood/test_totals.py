@@ -53,7 +53,7 @@ def many():
 def test_a_sample_of_the_documents_tells_the_total(many):
     expected = pb.log_likelihood(MODEL, many, "exact", budget=1e10).total
     z, shares, values = [], [], []
-    for seed in range(30):
+    for seed in range(60):
         found = pb.log_likelihood(MODEL, many, total_std_error=25.0, random_state=seed)
         assert found.total_std_error <= 25
         assert found.reached.all()
@@ -93,7 +93,7 @@ def test_totals_of_logistic_normals():
     corpus = rng.poisson(60 * rng.dirichlet(np.full(N_TOPICS, 0.3), 150) @ TOPICS)
     expected = pb.log_likelihood(model, corpus, n_samples=200, random_state=1)
     z = []
-    for seed in range(12):
+    for seed in range(20):
         found = pb.log_likelihood(model, corpus, total_std_error=8.0, random_state=seed)
         assert found.total_std_error <= 8
         error = np.hypot(found.total_std_error, expected.total_std_error)
@@ -128,7 +128,7 @@ def test_totals_of_many_documents_and_of_many_copies(n_copies, n_single, target)
     gaps = np.exp(np.random.default_rng(0).normal(0, 0.8, n_groups))
     n_tokens = np.random.default_rng(1).integers(50, 150, n_groups)[groups]
     z = []
-    for seed in range(30):
+    for seed in range(60):
         uniforms = np.random.default_rng(seed).random(n_groups)[groups]
         known = _Known(groups, gaps)
         found = score_to_target(known, Population(groups, n_tokens, uniforms), target)
@@ -139,7 +139,7 @@ def test_totals_of_many_documents_and_of_many_copies(n_copies, n_single, target)
         n_scored = [known.n_scored[size] for size in sorted(known.n_scored)]
         assert n_scored[0] == n_groups or n_scored[1] == n_groups
         assert n_scored[-1] < n_groups / 4
-    assert np.mean(np.abs(z) < 1.96) >= 0.8
+    assert np.mean(np.abs(z) < 1.96) >= 0.85
     assert np.max(np.abs(z)) < 4.5
 
 
