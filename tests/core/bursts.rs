@@ -11,8 +11,8 @@ use rand::RngExt;
 
 use crate::calibration::{N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, ranks};
 use crate::common::{
-    MemoryChain, drawing, lda_document, lda_globals, pfa_globals, shares as shares_of, topics,
-    uniform,
+    MemoryChain, drawing, lda_document, lda_globals, on_one_thread, pfa_globals,
+    shares as shares_of, topics, uniform,
 };
 use crate::training::{assignments, check_visits, result};
 
@@ -158,16 +158,18 @@ fn moments_of_topics_and_concentrations_are_those_of_their_posterior() {
     let counts = tiny();
     let mut sampler = uniform(&counts, globals(&counts, learned(2), 5), drawing(5));
     let mut batches = vec![vec![]; 2];
-    for _ in 0..BATCHES {
-        let mut sums = [0.0; 2];
-        for _ in 0..SWEEPS {
-            sampler.sweep(&()).unwrap();
-            let s = sampler.parameters()[3].exp();
-            sums[0] += s / (s + 100.0);
-            sums[1] += sampler.weights()[0];
+    on_one_thread(|| {
+        for _ in 0..BATCHES {
+            let mut sums = [0.0; 2];
+            for _ in 0..SWEEPS {
+                sampler.sweep(&()).unwrap();
+                let s = sampler.parameters()[3].exp();
+                sums[0] += s / (s + 100.0);
+                sums[1] += sampler.weights()[0];
+            }
+            batches.iter_mut().zip(sums).for_each(|(batch, sum)| batch.push(sum / SWEEPS as f64));
         }
-        batches.iter_mut().zip(sums).for_each(|(batch, sum)| batch.push(sum / SWEEPS as f64));
-    }
+    });
     let (mut total, mut exact) = (0.0, [0.0; 2]);
     for z in assignments(7) {
         let ln_urns = ln_documents(&z, &ALPHA);

@@ -9,7 +9,7 @@ use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{LdaPrior, PfaPrior};
 use rand_distr::Distribution;
 
-use crate::common::{MemoryChain, lda, lda_documents, pfa, pfa_documents, topics};
+use crate::common::{MemoryChain, lda, lda_documents, on_one_thread, pfa, pfa_documents, topics};
 
 pub(crate) const N_DOCUMENTS: usize = 15;
 pub(crate) const N_TOPICS: usize = 3;
@@ -45,20 +45,22 @@ pub(crate) fn ranks(
     truth: &[f64],
     sampler: &mut MemoryChain<'_>,
     thin: usize,
-    of_state: impl Fn(&MemoryChain<'_>) -> Vec<f64>,
+    of_state: impl Fn(&MemoryChain<'_>) -> Vec<f64> + Sync,
 ) -> Vec<usize> {
-    for _ in 0..12 * thin {
-        sampler.sweep(&()).unwrap();
-    }
     let mut ranks = vec![0; truth.len()];
-    for _ in 0..N_DRAWS {
-        for _ in 0..thin {
+    on_one_thread(|| {
+        for _ in 0..12 * thin {
             sampler.sweep(&()).unwrap();
         }
-        for ((rank, x), truth) in ranks.iter_mut().zip(of_state(sampler)).zip(truth) {
-            *rank += usize::from(x < *truth);
+        for _ in 0..N_DRAWS {
+            for _ in 0..thin {
+                sampler.sweep(&()).unwrap();
+            }
+            for ((rank, x), truth) in ranks.iter_mut().zip(of_state(sampler)).zip(truth) {
+                *rank += usize::from(x < *truth);
+            }
         }
-    }
+    });
     ranks
 }
 

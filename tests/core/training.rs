@@ -10,7 +10,7 @@ use polyabayes::training::{
     Tokens, TopicWeights, order_tokens, sweep_part,
 };
 
-use common::{MemoryChain, drawing, lda, lda_globals, pfa, uniform};
+use common::{MemoryChain, drawing, lda, lda_globals, on_one_thread, pfa, uniform};
 
 /// Three documents, six tokens, three words.
 fn tiny() -> CountMatrix {
@@ -63,7 +63,7 @@ pub(crate) fn check_visits(chain: &mut MemoryChain<'_>, ln_weight: impl Fn(&[u16
 fn check_frequencies(
     chain: &mut MemoryChain<'_>,
     states: &[Vec<u16>],
-    state_of: impl Fn(Vec<u16>) -> Vec<u16>,
+    state_of: impl Fn(Vec<u16>) -> Vec<u16> + Sync,
     ln_weight: impl Fn(&[u16]) -> f64,
 ) {
     let next = || {
@@ -75,7 +75,7 @@ fn check_frequencies(
 
 /// The same of the states that come next.
 fn check_draws(
-    mut next: impl FnMut() -> Vec<u16>,
+    mut next: impl FnMut() -> Vec<u16> + Send,
     states: &[Vec<u16>],
     ln_weight: impl Fn(&[u16]) -> f64,
 ) {
@@ -84,11 +84,13 @@ fn check_draws(
     let weights: Vec<f64> = states.iter().map(|z| ln_weight(z).exp()).collect();
     let total: f64 = weights.iter().sum();
     let mut batches = vec![HashMap::<Vec<u16>, f64>::new(); BATCHES];
-    for batch in &mut batches {
-        for _ in 0..SWEEPS {
-            *batch.entry(next()).or_default() += 1.0 / SWEEPS as f64;
+    on_one_thread(|| {
+        for batch in &mut batches {
+            for _ in 0..SWEEPS {
+                *batch.entry(next()).or_default() += 1.0 / SWEEPS as f64;
+            }
         }
-    }
+    });
     let mut chi_squared = 0.0;
     for (z, weight) in states.iter().zip(weights) {
         let expected = weight / total;

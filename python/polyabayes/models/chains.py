@@ -350,7 +350,7 @@ def sample_chains(
     corpus = as_corpus(X, "X")
     checks.whole_number("n_chains", n_chains, 2)
     schedule = estimator._schedule()
-    n_iter = np.arange(schedule.burn_in + schedule.thin, schedule.max_iter + 1, schedule.thin)
+    n_iter = range(schedule.burn_in + schedule.thin, schedule.max_iter + 1, schedule.thin)
     if len(n_iter) < _FEWEST_DRAWS:
         raise InvalidArgumentError(
             f"max_iter, burn_in and thin leave {len(n_iter)} draws per chain, too few to assess "
@@ -386,7 +386,7 @@ class _Plan(NamedTuple):
 
     estimator: TopicModel
     corpus: Corpus
-    n_iter: NDArray[np.int64]
+    n_iter: range
     # Callbacks run at multiples of their period; this period includes every kept sweep.
     every: int
     variables: dict[str, Variable]
@@ -406,7 +406,7 @@ def _run_chain(plan: _Plan, seed: int) -> _Chain:
         name: np.empty((len(plan.n_iter), *variable.shape), dtype=variable.dtype)
         for name, variable in plan.variables.items()
     }
-    record = partial(_record, kept, variables, set(plan.n_iter))
+    record = partial(_record, kept, variables, plan.n_iter)
     with quiet(UnreliableErrorWarning):  # chains have diagnostics of their own
         model.fit(plan.corpus, eval_every=plan.every, callback=record)
     joint = dict(zip(model.trace_.n_iter, model.trace_.log_joint, strict=True))
@@ -418,7 +418,7 @@ def _run_chain(plan: _Plan, seed: int) -> _Chain:
 def _record(
     kept: list[dict[str, Any]],
     variables: dict[str, NDArray[Any]],
-    n_iter: set[int],
+    n_iter: range,
     model: TopicModel,
 ) -> None:
     """Record summaries of the state that do not depend on topic numbers, and variables."""
@@ -447,7 +447,7 @@ def _chains(done: dict[int, _Chain], plan: _Plan) -> Chains:
         for row, chain in zip(draws[name], chains, strict=True):
             row[...] = chain.draws.pop(name)
     corpus = plan.corpus if plan.variables else None
-    return Chains([chain.model for chain in chains], plan.n_iter, draws, corpus)
+    return Chains([chain.model for chain in chains], np.array(plan.n_iter), draws, corpus)
 
 
 def _names_of(corpus: Corpus) -> dict[str, NDArray[Any]]:

@@ -96,6 +96,11 @@ pub(crate) fn categorical(p: &[f64], rng: &mut Rng) -> usize {
 /// A chain over documents in memory.
 pub(crate) type MemoryChain<'a> = Chain<MemoryTokens<&'a CountMatrix>>;
 
+/// Runs `work` on one thread of its own: most of the time of small sweeps goes into waking others.
+pub(crate) fn on_one_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(work)
+}
+
 /// Draws every parameter in every sweep, and keeps no sweep.
 pub(crate) fn drawing(seed: u64) -> Schedule {
     Schedule { max_iter: u64::MAX, burn_in: u64::MAX, warm_up: 0, thin: 1, seed }

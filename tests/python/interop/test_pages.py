@@ -76,7 +76,7 @@ _RESULTS = {
 
 
 # Programs that take ten seconds and more of a processor.
-_SLOW = ("cells.md", "latent-transitions.md", "signatures.md")
+_SLOW = ("cells.md", "latent-classes.md", "latent-transitions.md", "signatures.md")
 _PAGES = [
     pytest.param(
         page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if page.name in _SLOW else []

@@ -26,19 +26,17 @@ FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"]).astype(pd.CategoricalDtype([
 
 def enumerated(n_classes: int, weights: float, items: float) -> dict[int, float]:
     """Probability of the rows by the number of classes that hold one, over all allocations."""
-    found: dict[int, float] = {}
-    for classes in itertools.product(range(n_classes), repeat=len(ROWS)):
-        sizes = np.bincount(classes, minlength=n_classes)
-        value = math.lgamma(n_classes * weights) - math.lgamma(n_classes * weights + len(ROWS))
-        value += special.gammaln(sizes + weights).sum() - n_classes * math.lgamma(weights)
-        for k, item in itertools.product(range(n_classes), range(3)):
-            seen = [row[item] for row, of in zip(ROWS, classes, strict=True) if of == k]
-            counts = np.array([seen.count(0), seen.count(1)])
-            value += special.gammaln(counts + items).sum() - 2 * math.lgamma(items)
-            value += math.lgamma(2 * items) - math.lgamma(2 * items + counts.sum())
-        n_occupied = int((sizes > 0).sum())
-        found[n_occupied] = found.get(n_occupied, 0.0) + math.exp(value)
-    return found
+    classes = np.array(list(itertools.product(range(n_classes), repeat=len(ROWS))))
+    held = classes[:, :, None] == np.arange(n_classes)
+    given = np.array([[[answer == 0, answer == 1] for answer in row] for row in ROWS])
+    sizes, counts = held.sum(axis=1), np.einsum("arc,rio->acio", held * 1.0, given)
+    value = math.lgamma(n_classes * weights) - special.gammaln(n_classes * weights + len(ROWS))
+    value += (special.gammaln(sizes + weights) - math.lgamma(weights)).sum(axis=1)
+    value += (special.gammaln(counts + items) - math.lgamma(items)).sum(axis=(1, 2, 3))
+    totals = counts.sum(axis=3)
+    value += (math.lgamma(2 * items) - special.gammaln(2 * items + totals)).sum(axis=(1, 2))
+    found = np.bincount((sizes > 0).sum(axis=1), weights=np.exp(value))
+    return {number: mass for number, mass in enumerate(found) if mass}
 
 
 @pytest.mark.parametrize(
