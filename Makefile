@@ -10,16 +10,26 @@ SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= target/base.json
 
-.PHONY: bench-choice bench-compare bench-record bench-fill bench-training demo dist licences semver test check check-rust check-python test-slow fuzz audit bench bench-estimators truth papers docs clean
+.PHONY: bench-choice bench-compare bench-record bench-fill bench-training demo dist licences semver test test-rust test-python check check-rust check-python test-slow fuzz audit bench bench-estimators truth papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
 	$(BIN)/polyabayes demo
 
-# The core's tests are compiled while packages are downloaded.
-test: .venv/built
-	cargo test --quiet --no-run & $(MAKE) --silent .venv/tested && wait $$!
-	cargo test --quiet
+# Both at once: on two processors either leaves one idle at times.
+test:
+	$(MAKE) --jobs=2 test-rust test-python
+
+# Tests of the core's public face share the build that Python has.
+SHARED := --quiet --profile quick --package polyabayes --package polyabayes-python
+test-rust: .venv/built
+	cargo test --quiet --lib
+	cargo test $(SHARED) --test core --examples
+	cargo test $(SHARED) --doc
+
+# One thread for linear algebra: the processes of the tests share the processors.
+test-python: export OPENBLAS_NUM_THREADS := 1
+test-python: .venv/built .venv/tested
 	$(BIN)/python -m pytest --quiet -n auto --dist worksteal --durations=10
 
 check: .venv/built .venv/tested
@@ -38,8 +48,9 @@ check-python:
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest polyabayes._core --allowlist .ci/stubtest.txt
 
-# Laws of large samples, those of the core as in a release: minutes.
+# Laws of large samples, those of the core as in a release, and the core with checked arithmetic: minutes.
 test-slow: .venv/built .venv/tested
+	cargo test --quiet
 	cargo test --quiet --release -- --include-ignored
 	$(BIN)/python -m pytest --quiet -m slow
 
