@@ -94,7 +94,7 @@ OF_ROW = stats.dirichlet_multinomial.logpmf(ROW[0], np.full(3, 1 / 3), ROW.sum()
         *((AllocationModel.nmf(2, concentration=a), MIXED, {}, None) for a in (1e-2, 1e-4)),
         # A table of one cell has probability 1, however many tokens there are.
         *((AllocationModel.nmf(k), [[500]], {"n_samples": 64}, 0.0) for k in (2, 8)),
-        *((AllocationModel.nmf(k), [[20_000]], {"n_samples": 64}, 0.0) for k in (2, 8)),
+        *((AllocationModel.nmf(k), [[10_000]], {"n_samples": 64}, 0.0) for k in (2, 8)),
         *((AllocationModel.nmf(3), ROW, {"method": m}, OF_ROW) for m in ("tempered", "auto")),
     ],
 )
