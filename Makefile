@@ -27,10 +27,10 @@ test-rust: .venv/built
 	cargo test $(SHARED) --test core --examples
 	cargo test $(SHARED) --doc
 
-# One process more than processors, as tests wait for others; one thread of each for linear algebra.
+# One thread for linear algebra: the processes of the tests share the processors.
 test-python: export OPENBLAS_NUM_THREADS := 1
 test-python: .venv/built .venv/tested
-	$(BIN)/python -m pytest --quiet -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal --durations=10
+	$(BIN)/python -m pytest --quiet -n auto --dist worksteal --durations=10
 
 check: .venv/built .venv/tested
 	$(MAKE) --jobs=2 check-rust check-python

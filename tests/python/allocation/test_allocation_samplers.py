@@ -212,16 +212,17 @@ TUCKER_EVIDENCE, TUCKER_ERROR = -422.05, 0.14
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", ["smc", "auto"])
-def test_estimates_without_a_warning_are_within_their_errors(method):
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 15), marks=pytest.mark.slow)])
+def test_estimates_without_a_warning_are_within_their_errors(method, seeds):
     n_converged = 0
-    for seed in range(6):
+    for seed in seeds:
         found = TUCKER.log_evidence(TOKENS, method, given_total=True, random_state=seed)
         error = math.hypot(found.std_error, TUCKER_ERROR)
         assert found.converged == (not found.doubt)
         n_converged += found.converged
         if found.converged:
             assert abs(found.value - TUCKER_EVIDENCE) < 4 * error < 3
-    assert n_converged >= 3
+    assert 2 * n_converged >= len(seeds)
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
