@@ -22,6 +22,10 @@ const ROUNDINGS: f32 = 32.0;
 /// A single of every lane.
 pub(super) type Singles = [f32; LANES];
 
+/// Weights of a block: sums of more are summed block by block, so that they have as many roundings as a
+/// block has weights, and one for each block.
+const BLOCK: usize = 32;
+
 /// Buffers of a sweep.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SinglePrecision {
@@ -57,16 +61,16 @@ pub(super) struct SweptTokens<'a, U> {
 /// their total; and the chains where that is open, since a limit between weights may lie on the other
 /// side of the dart.
 ///
-/// A sum of n weights has n roundings, beside `roundings` of weights and dart: each weight of a plain urn
-/// has 6; the dart has those of the total, of u and of their product. Errors of second order are a
-/// hundredth of that.
+/// The two sums between which a dart lies have `of_sums` roundings each, beside `roundings` of weights and
+/// dart: each weight of a plain urn has 6; the dart has those of the total, of u and of their product.
+/// Errors of second order are a hundredth of that.
 #[inline(always)]
 pub(super) fn pick(
     sums: &[Singles],
     totals: &Singles,
     mut names: impl Iterator<Item = i32>,
     uniforms: &Lanes,
-    roundings: f32,
+    (of_sums, roundings): (usize, f32),
 ) -> (Counts, Counts) {
     let (totals, mut darts) = (*totals, [0.0; LANES]);
     for lane in 0..LANES {
@@ -80,7 +84,7 @@ pub(super) fn pick(
             picked[lane] = if sums[lane] <= darts[lane] { name } else { picked[lane] };
         }
     }
-    let margin = (2.02 * sums.len() as f32 + roundings) * ROUNDING;
+    let margin = (2.02 * of_sums as f32 + roundings) * ROUNDING;
     let mut is_open = [0; LANES];
     for lane in 0..LANES {
         // Not so if the total is no finite number, whatever the least distance is.
@@ -118,17 +122,34 @@ pub(super) fn pick_exactly<W: ExactSizeIterator<Item = f64> + Clone>(
 #[inline(always)]
 fn accumulate<'a>(
     sums: &mut [Singles],
-    topics: impl Iterator<Item = (&'a Counts, f32, f32)>,
+    mut topics: impl Iterator<Item = (&'a Counts, f32, f32)>,
     unit: f32,
 ) -> Singles {
+    // A loop of its own for the first block: before it is nothing that would have to be added.
+    let (first, rest) = sums.split_at_mut(BLOCK.min(sums.len()));
     let mut total = [0.0; LANES];
-    for (sums, (balls, base, q)) in sums.iter_mut().zip(topics) {
+    for (sums, (balls, base, q)) in first.iter_mut().zip(&mut topics) {
         for lane in 0..LANES {
             total[lane] += (base + unit * balls[lane] as f32) * q;
         }
         *sums = total;
     }
+    for sums in rest.chunks_mut(BLOCK) {
+        let (before, mut block) = (total, [0.0; LANES]);
+        for (sums, (balls, base, q)) in sums.iter_mut().zip(&mut topics) {
+            for lane in 0..LANES {
+                block[lane] += (base + unit * balls[lane] as f32) * q;
+                total[lane] = before[lane] + block[lane];
+            }
+            *sums = total;
+        }
+    }
     total
+}
+
+/// Roundings of each sum of so many weights and one more; see [`accumulate`] and [`pick`].
+fn roundings(n: usize) -> (usize, f32) {
+    (n.min(BLOCK) + n / BLOCK, ROUNDINGS)
 }
 
 /// One sweep that moves tokens among all topics.
@@ -156,7 +177,7 @@ pub(super) fn sweep<U: UniformLanes>(
         let uniform = uniforms.next();
         let names = 0..n_topics as i32;
         let (mut new, is_open) =
-            pick(&single.sums[..n_topics - 1], &total, names, &uniform, ROUNDINGS);
+            pick(&single.sums[..n_topics - 1], &total, names, &uniform, roundings(n_topics - 1));
         if is_open != [0; LANES] {
             let weights = |lane: usize| {
                 let row = balls.iter().zip(target.base).zip(q);
@@ -196,7 +217,7 @@ pub(super) fn sweep_within<U: UniformLanes>(
         let uniform = uniforms.next();
         let names = list.topics.iter().map(|&topic| i32::from(topic));
         let (mut new, is_open) =
-            pick(&single.sums[..n_listed - 1], &total, names, &uniform, ROUNDINGS);
+            pick(&single.sums[..n_listed - 1], &total, names, &uniform, roundings(n_listed - 1));
         if is_open != [0; LANES] {
             let (q, balls) = (target.row(cells[token]), &balls[..]);
             let weights = |lane: usize| {

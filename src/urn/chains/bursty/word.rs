@@ -95,6 +95,7 @@ impl Word<'_, '_> {
     ) -> ([u16; LANES], Counts) {
         let (uniform, n_listed) = (uniforms.next(), self.among.len());
         let compared = &self.buffers.single_sums[..n_listed - 1];
+        let roundings = (n_listed - 1, roundings);
         let (mut places, is_open) = pick(compared, total, 0..n_listed as i32, &uniform, roundings);
         if is_open != [0; LANES] {
             let weight = |lane: usize, topic: u16, more: f64| {
