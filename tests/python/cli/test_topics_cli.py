@@ -180,4 +180,7 @@ def test_files_whose_names_are_no_text_are_scored(model, tmp_path):
     for name in ("x\udcff.txt", "two  blanks.txt"):
         (texts / name).write_text("w1 w2 w2")
     assert run("score", model, texts, "--unseen", "drop", "-o", scores) == 0
-    assert {row["document"] for row in table(scores)} == {r"x\udcff.txt", "two  blanks.txt"}
+    ids = [row["document"] for row in table(scores)]
+    assert ids == ["two  blanks.txt", r"x\xff.txt"]
+    pb.write_corpus(pb.read_corpus(texts), tmp_path / "corpus.npz")
+    assert pb.read_corpus(tmp_path / "corpus.npz").ids.tolist() == ids
