@@ -61,8 +61,8 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
                 if is_text and not name.startswith(_HIDDEN):
                     path = Path(parent, name)
                     # The same ids under every locale; bytes that are no UTF-8 become \\xff.
-                    name = os.fsencode(path.relative_to(folder).as_posix())
-                    found.append((name.decode(errors="backslashreplace"), path))
+                    label = os.fsencode(path.relative_to(folder).as_posix())
+                    found.append((label.decode(errors="backslashreplace"), path))
     found.sort()
     ids = [name for name, _ in found]
     return ids, ["\n".join(read_lines(path, encoding)) for _, path in found]
