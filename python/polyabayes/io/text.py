@@ -60,7 +60,7 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
                 is_text = name.lower().removesuffix(".gz").endswith(_SUFFIX)
                 if is_text and not name.startswith(_HIDDEN):
                     path = Path(parent, name)
-                    # The same ids under every locale; bytes that are no UTF-8 become \\xff.
+                    # The same ids under every locale; bytes that are no UTF-8 become \xff.
                     label = os.fsencode(path.relative_to(folder).as_posix())
                     found.append((label.decode(errors="backslashreplace"), path))
     found.sort()
