@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -217,6 +217,30 @@ def test_ctrl_c_cancels_what_has_not_begun():
     np.testing.assert_array_equal(partial.values[scored], PLAIN.values[scored])
     assert len(begun) <= 3
     assert threading.active_count() < 20
+
+
+def _press_and_work(caller, number):
+    """Press Ctrl-C, then work for as long as somebody waits."""
+    if number == 0:
+        os.kill(caller, signal.SIGINT)
+    pb.log_likelihood(MODEL, CORPUS, "annealed", n_samples=9_000_000, n_jobs=1)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_ctrl_c_ends_the_tasks_of_dask_and_leaves_its_client_usable(processes, request):
+    """Whether its workers are threads, which hear the signal, too, or processes, which do not."""
+    distributed = pytest.importorskip("distributed")
+    with ExitStack() as stack:
+        if processes:
+            client = request.getfixturevalue("dask_client")
+        else:
+            cluster = {"processes": False, "threads_per_worker": 2, "dashboard_address": ":0"}
+            client = stack.enter_context(distributed.Client(n_workers=1, **cluster))
+        with sharing(client.get_executor(), os.getpid()) as workers:
+            tasks = [(number,) for number in range(6)]
+            with pytest.raises(KeyboardInterrupt):
+                list(workers.run(_press_and_work, tasks, str))
+        assert client.submit(max, 3, 5).result(timeout=60) == 5
 
 
 WITHOUT_CALLER = """
