@@ -10,6 +10,7 @@ import pickle
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -296,12 +297,14 @@ def _end_with_parent() -> None:
     if parent is None:
         return
 
-    maker = os.getppid()
+    # Workers of loky have no pipe that tells the end of the parent, and no server between them.
+    has_pipe = parent.sentinel is not None
+    maker = os.getppid() if has_pipe else parent.pid
 
     def watch() -> None:
-        # Siblings that were forked hold the pipe that tells the end of the parent, too.
-        while parent.is_alive() and os.getppid() == maker:
-            parent.join(_LOOK_SECONDS)
+        # Siblings that were forked hold the pipe, too.
+        while os.getppid() == maker and not (has_pipe and not parent.is_alive()):
+            (parent.join if has_pipe else time.sleep)(_LOOK_SECONDS)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

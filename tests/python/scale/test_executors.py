@@ -252,7 +252,12 @@ if __name__ == "__main__":
     model = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]]
     )
-    with ProcessPoolExecutor(3, multiprocessing.get_context(sys.argv[1])) as pool:
+    if sys.argv[1] == "loky":
+        import loky
+        made = loky.ProcessPoolExecutor(3)
+    else:
+        made = ProcessPoolExecutor(3, multiprocessing.get_context(sys.argv[1]))
+    with made as pool:
         with sharing(pool, 0) as workers:
             list(workers.run(max, [(n,) for n in range(3)], str))
         print("begun", flush=True)
@@ -262,9 +267,11 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(os.name != "posix", reason="ends a process by signals")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("start", ["spawn", "forkserver", "fork"])
+@pytest.mark.parametrize("start", ["spawn", "forkserver", "fork", "loky"])
 def test_workers_end_with_the_process_that_made_them(start, how):
     """Those that have a task, and those that never had one; signals are for the caller alone."""
+    if start == "loky":
+        pytest.importorskip("loky")
     command, pipe = [sys.executable, "-c", WITHOUT_CALLER, start], subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as caller:
         assert caller.stdout.readline() == "begun\n"
