@@ -53,8 +53,10 @@ def checked_path(path: Any, name: str = "path") -> Path:
     try:
         has_null = b"\0" in os.fsencode(path)
     except UnicodeEncodeError as error:
+        remedy = "remove them" if error.encoding == "utf-8" else "or set PYTHONUTF8=1"
         raise InvalidArgumentError(
-            f"{name} has characters that no file name can have, got {path!r}; remove them"
+            f"{name} has characters that no file name can have in {error.encoding}, got {path!r}; "
+            f"{remedy}"
         ) from error
     if has_null:
         raise InvalidArgumentError(f"{name} has a null character, got {path!r}; remove it")

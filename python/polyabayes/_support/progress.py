@@ -2,24 +2,29 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 
 _SHARES = "{percentage:3.0f}%|{bar}| {elapsed}, {remaining} left{postfix}"
 
+# What the core calls in a task of an executor, without a bar; it may raise KeyboardInterrupt.
+look: ContextVar[Callable[..., None] | None] = ContextVar("look", default=None)
+
 
 @contextmanager
 def progress_bar(
     show: bool, total: float | None, unit: str | None
 ) -> Generator[Callable[..., None] | None]:
-    """Give a function that is called with the number of units done, or None where not asked for.
+    """Give a function that is called with the number of units done, or None.
 
     A second argument is a text to show beside the bar, a third one what is now known of the total.
-    Without a unit the bar shows shares and the time left alone.
+    Without a unit the bar shows shares and the time left alone. Where no bar is asked for, the
+    function is that of `look`.
     """
     if not checks.flag("progress", show):
-        yield None
+        yield look.get()
         return
     tqdm = import_optional("tqdm.auto", "progress=True needs tqdm", "progress").tqdm
     shown = None if unit else _SHARES

@@ -157,18 +157,18 @@ def _write_columns(columns: Mapping[str, Any], path: Path) -> None:
 def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
     """One line a row; a value that there is not is left empty, and no text runs as a formula."""
     arrays = [np.asarray(column).tolist() for column in columns.values()]
+    cell = partial(_cell, stream.isatty())
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(map(_cell, columns))
-    writer.writerows(map(_cell, row) for row in zip(*arrays, strict=True))
+    writer.writerows(map(cell, row) for row in (columns, *zip(*arrays, strict=True)))
     stream.flush()
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(_FORMULA) and isinstance(read_value(value), str):
-        return f"'{value}"
+def _cell(on_terminal: bool, value: Any) -> Any:
     if isinstance(value, str):
-        # Names of files may hold bytes that are no text.
-        return value.encode("utf-8", "backslashreplace").decode()
+        is_formula = value.startswith(_FORMULA) and isinstance(read_value(value), str)
+        value = f"'{value}" if is_formula else value
+        # Labels may hold bytes that are no text, or commands to a terminal.
+        return printable(value) if on_terminal else value.encode(errors="backslashreplace").decode()
     # NaN is the one value that differs from itself.
     return "" if value != value else value
 

@@ -30,7 +30,7 @@ Words: TypeAlias = "NDArray[np.object_]"
 T = TypeVar("T", bound=Iterable[Any])
 
 MAX_COUNT = 2**32 - 1
-_LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
+_LIMITS = (1e-100, 1e100)
 _NUMERIC_KINDS = "biufc"
 # Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
 _OF_DOCUMENTS = re.compile(
@@ -177,9 +177,11 @@ def checked_labels(labels: Any, name: str) -> Words:
         if not isinstance(label, str):
             told = f"{name} must be a sequence of str, but entry {position} is {label!r} of type "
             raise InvalidTypeError(f"{told}{type(label).__name__}; convert the entries with str()")
-    checked = np.empty(len(entries), dtype=object)
-    checked[:] = [str(label) for label in entries]
-    return checked
+    # Lone surrogates, such as Python makes of bytes of a file name that are no UTF-8.
+    if half := re.search("(?m)^.*?[\ud800-\udfff]", "\n".join(entries)):
+        told = f"{name} holds {half[0]!r}, which no file can hold: use"
+        raise InvalidArgumentError(f"{told} text.encode(errors='replace').decode()")
+    return np.array([str(label) for label in entries], dtype=object)
 
 
 def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
@@ -200,13 +202,12 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
 def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     """Check one positive, finite size per document; a single number is for all documents."""
     exposure = checks.vector("exposure", values, n_documents)
-    bad = np.flatnonzero(~((exposure >= _LEAST_EXPOSURE) & (exposure <= _MOST_EXPOSURE)))
+    bad = np.flatnonzero(~((exposure >= _LIMITS[0]) & (exposure <= _LIMITS[1])))
     if len(bad):
         document = int(bad[0])
-        limit = (_LEAST_EXPOSURE, _MOST_EXPOSURE)
         rule = f"of document {document} is {exposure[document]}: sizes must be positive and finite"
-        rule += f", between {limit[0]:g} and {limit[1]:g}; correct it or omit the document"
-        raise checks.wrong("exposure", float(exposure[document]), rule, limit)
+        rule += f", between {_LIMITS[0]:g} and {_LIMITS[1]:g}; correct it or omit the document"
+        raise checks.wrong("exposure", float(exposure[document]), rule, _LIMITS)
     return exposure
 
 

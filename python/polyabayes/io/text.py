@@ -52,7 +52,7 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
     def refuse(error: OSError) -> None:
         raise error
 
-    found = {}
+    found: list[tuple[str, Path]] = []
     with reading(folder):
         for parent, folders, names in os.walk(folder, onerror=refuse):
             folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
@@ -60,6 +60,9 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
                 is_text = name.lower().removesuffix(".gz").endswith(_SUFFIX)
                 if is_text and not name.startswith(_HIDDEN):
                     path = Path(parent, name)
-                    found[path.relative_to(folder).as_posix()] = path
-    ids = sorted(found)
-    return ids, ["\n".join(read_lines(found[name], encoding)) for name in ids]
+                    # The same ids under every locale; bytes that are no UTF-8 become \xff.
+                    label = os.fsencode(path.relative_to(folder).as_posix())
+                    found.append((label.decode(errors="backslashreplace"), path))
+    found.sort()
+    ids = [name for name, _ in found]
+    return ids, ["\n".join(read_lines(path, encoding)) for _, path in found]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
+from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
@@ -255,7 +256,8 @@ def score_corpora(
 
 
 def _score_block(plan: ScoringPlan, rows: tuple[_Rows, ...], effort: dict[str, Any]) -> BlockScores:
-    scores = plan.score(*(part.documents() for part in rows), **effort)
+    with progress_bar(False, None, None) as update:
+        scores = plan.score(*(part.documents() for part in rows), progress=update, **effort)
     if scores.interruption is not None:
         raise scores.interruption
     return scores

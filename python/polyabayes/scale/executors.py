@@ -7,8 +7,10 @@ import hashlib
 import multiprocessing
 import os
 import pickle
+import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -25,6 +27,7 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from polyabayes._support import checks
+from polyabayes._support.progress import look
 from polyabayes.exceptions import InvalidTypeError, WorkerError
 from polyabayes.scale.scratch import scratch_folder
 
@@ -106,7 +109,6 @@ class Workers:
         # The bytes stay here, as long as workers can read the file.
         whole = self._shared
         reference = whole._replace(content=None) if isinstance(whole, _Packed) else whole
-        timeout = None if stopped is None else _LOOK_SECONDS
         numbered = enumerate(tasks)
         try:
             while True:
@@ -120,13 +122,16 @@ class Workers:
                     return
                 interruption: KeyboardInterrupt | None = None
                 try:
-                    done, _ = wait(pending, timeout, FIRST_COMPLETED)
+                    done, _ = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED)
                 except KeyboardInterrupt as error:
                     interruption, done = error, {future for future in pending if future.done()}
                 for future in done:
                     number, task = pending.pop(future)
                     with _naming(describe(number)):
                         result = future.result()
+                        if isinstance(result, KeyboardInterrupt):
+                            interruption = interruption or result
+                            continue
                         if isinstance(result, _Missing):
                             # The worker cannot read the shared file: the task takes the bytes.
                             again = self._executor.submit(_call, whole, function, task)
@@ -233,7 +238,12 @@ _held = _Held()
 
 def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
     if not isinstance(reference, _Packed):
-        return function(reference, *task)
+        look.set(_dask_look())
+        try:
+            return function(reference, *task)
+        except KeyboardInterrupt as interruption:
+            # If it were raised, it would end the event loop of Dask, and so its cluster.
+            return interruption
     _end_with_parent()
     try:
         shared = reference.value()
@@ -287,12 +297,14 @@ def _end_with_parent() -> None:
     if parent is None:
         return
 
-    maker = os.getppid()
+    # Workers of loky have no pipe that tells the end of the parent, and no server between them.
+    has_pipe = parent.sentinel is not None
+    maker = os.getppid() if has_pipe else parent.pid
 
     def watch() -> None:
-        # Siblings that were forked hold the pipe that tells the end of the parent, too.
-        while parent.is_alive() and os.getppid() == maker:
-            parent.join(_LOOK_SECONDS)
+        # Siblings that were forked hold the pipe, too.
+        while os.getppid() == maker and not (has_pipe and not parent.is_alive()):
+            (parent.join if has_pipe else time.sleep)(_LOOK_SECONDS)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -318,6 +330,24 @@ def _while_wanted(path: Path) -> Iterator[None]:
         # An interrupt before this point belongs to this task; none comes later.
         with lock:
             over.set()
+
+
+def _dask_look() -> Callable[..., None] | None:
+    """A function that raises KeyboardInterrupt once nobody waits for this task, if it is Dask's."""
+    distributed: Any = sys.modules.get("distributed")
+    try:
+        worker = distributed.get_worker()
+    except (AttributeError, ValueError):
+        return None
+    key = worker.get_current_task()
+
+    def stop(*_: Any) -> None:
+        task = worker.state.tasks.get(key)
+        is_over = worker.status.name in ("closing", "closed", "failed")
+        if is_over or task is None or task.state == "cancelled":
+            raise KeyboardInterrupt
+
+    return stop
 
 
 def _dask_client(executor: Executor) -> Any:

@@ -159,10 +159,10 @@ def test_means_of_groups_have_intervals_and_a_picture(named, tmp_path, capsys):
     assert "no such column; there are 'year'" in capsys.readouterr().err
 
 
-def test_no_terminal_takes_a_word_or_name_for_a_command(tmp_path, capsys):
+def test_no_terminal_takes_a_word_or_name_for_a_command(tmp_path, capsys, monkeypatch):
     words = ["a\x1b[2J", "\x1b]0;title\x07b", "é"]
     documents, fitted = tmp_path / "corpus.npz", tmp_path / "lda.safetensors"
-    pb.write_corpus(pb.Corpus([[3, 1, 0], [0, 2, 4]], words), documents)
+    pb.write_corpus(pb.Corpus([[3, 1, 0], [0, 2, 4]], words, ["\x1b[1m", "d"]), documents)
     pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(pb.read_corpus(documents)).save(
         fitted
     )
@@ -172,6 +172,11 @@ def test_no_terminal_takes_a_word_or_name_for_a_command(tmp_path, capsys):
     assert "\x1b" not in found.out + found.err
     assert r"a\x1b[2J" in found.out
     assert r"no\x1b[31m\udcff.safetensors" in found.err
+    assert run("transform", fitted, documents) == 0
+    assert "\n\x1b[1m,0," in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run("transform", fitted, documents) == 0
+    assert "\n\\x1b[1m,0," in capsys.readouterr().out
 
 
 def test_files_whose_names_are_no_text_are_scored(model, tmp_path):
@@ -180,4 +185,7 @@ def test_files_whose_names_are_no_text_are_scored(model, tmp_path):
     for name in ("x\udcff.txt", "two  blanks.txt"):
         (texts / name).write_text("w1 w2 w2")
     assert run("score", model, texts, "--unseen", "drop", "-o", scores) == 0
-    assert {row["document"] for row in table(scores)} == {r"x\udcff.txt", "two  blanks.txt"}
+    ids = [row["document"] for row in table(scores)]
+    assert ids == ["two  blanks.txt", r"x\xff.txt"]
+    pb.write_corpus(pb.read_corpus(texts), tmp_path / "corpus.npz")
+    assert pb.read_corpus(tmp_path / "corpus.npz").ids.tolist() == ids

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -219,6 +219,30 @@ def test_ctrl_c_cancels_what_has_not_begun():
     assert threading.active_count() < 20
 
 
+def _press_and_work(caller, number):
+    """Press Ctrl-C, then work for as long as somebody waits."""
+    if number == 0:
+        os.kill(caller, signal.SIGINT)
+    pb.log_likelihood(MODEL, CORPUS, "annealed", n_samples=9_000_000, n_jobs=1)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_ctrl_c_ends_the_tasks_of_dask_and_leaves_its_client_usable(processes, request):
+    """Whether its workers are threads, which hear the signal, too, or processes, which do not."""
+    distributed = pytest.importorskip("distributed")
+    with ExitStack() as stack:
+        if processes:
+            client = request.getfixturevalue("dask_client")
+        else:
+            cluster = {"processes": False, "threads_per_worker": 2, "dashboard_address": ":0"}
+            client = stack.enter_context(distributed.Client(n_workers=1, **cluster))
+        with sharing(client.get_executor(), os.getpid()) as workers:
+            tasks = [(number,) for number in range(6)]
+            with pytest.raises(KeyboardInterrupt):
+                list(workers.run(_press_and_work, tasks, str))
+        assert client.submit(max, 3, 5).result(timeout=60) == 5
+
+
 WITHOUT_CALLER = """
 import multiprocessing, sys
 from concurrent.futures import ProcessPoolExecutor
@@ -228,7 +252,12 @@ if __name__ == "__main__":
     model = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]]
     )
-    with ProcessPoolExecutor(3, multiprocessing.get_context(sys.argv[1])) as pool:
+    if sys.argv[1] == "loky":
+        import loky
+        made = loky.ProcessPoolExecutor(3)
+    else:
+        made = ProcessPoolExecutor(3, multiprocessing.get_context(sys.argv[1]))
+    with made as pool:
         with sharing(pool, 0) as workers:
             list(workers.run(max, [(n,) for n in range(3)], str))
         print("begun", flush=True)
@@ -238,9 +267,11 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(os.name != "posix", reason="ends a process by signals")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("start", ["spawn", "forkserver", "fork"])
+@pytest.mark.parametrize("start", ["spawn", "forkserver", "fork", "loky"])
 def test_workers_end_with_the_process_that_made_them(start, how):
     """Those that have a task, and those that never had one; signals are for the caller alone."""
+    if start == "loky":
+        pytest.importorskip("loky")
     command, pipe = [sys.executable, "-c", WITHOUT_CALLER, start], subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as caller:
         assert caller.stdout.readline() == "begun\n"
