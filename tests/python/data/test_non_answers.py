@@ -33,6 +33,14 @@ MARKS = {
     "a code beside texts": (each("yes", "no", "-9"), ["-9"]),
     "a text": (each("yes", "no", "No answer"), ["No answer"]),
     "texts": (each("a", "Don't know", "b", "Inapplicable"), ["Don't know", "Inapplicable"]),
+    "names of surveys": (
+        each("yes", "no", "Prefer not to answer", "Don\u2019t know", "N.A.", "Not stated"),
+        ["Prefer not to answer", "Don\u2019t know", "N.A.", "Not stated"],
+    ),
+    "other languages": (
+        each("ja", "nein", "Keine Angabe", "Ne sait pas", "NS/NC", "\u7121\u56de\u7b54"),
+        ["Keine Angabe", "Ne sait pas", "NS/NC", "\u7121\u56de\u7b54"],
+    ),
     "a category": (pd.Categorical(each("a", "Refused", "b")), ["Refused"]),
     "a scale of seven": (each(1, 2, 3, 4, 5, 6, 7), []),
     "a scale of ten": (each(*range(11)), []),

@@ -12,7 +12,7 @@ from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import is_further_header
-from polyabayes.data.names import NAMES
+from polyabayes.data.names import NAMES, plain
 from polyabayes.exceptions import DataWarning, argument
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
+_NO_ANSWERS = {plain(name) or name for name in NAMES["no answer"]}
 _GAP = 2
 _FEW_ROWS = 10
 # Headers are among the first rows; more levels than so many are words, not answers.
@@ -72,10 +73,10 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
     It names columns of names of rows, tables with a row for each answer, and what
     :func:`warn_of_answers` names.
     """
-    plain = {item: "".join(filter(str.isalnum, str(item).lower())) for item in items}
-    plain |= {item: "id" for item in items if str(item).lower().endswith("_id")}
+    header = {item: plain(str(item)) for item in items}
+    header |= {item: "id" for item in items if str(item).lower().endswith("_id")}
     ids, questions, answers = (
-        [item for item in items if plain[item] in NAMES[kind]]
+        [item for item in items if header[item] in NAMES[kind]]
         for kind in ("respondent", "question", "answer")
     )
     if ids and questions and answers and frame[ids[0]].duplicated().any():
@@ -161,7 +162,7 @@ def _levels_of(values: Any) -> list[Any]:
 def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
     """Levels of an item by which surveys mark missing answers."""
     # A blank beside one answer is the other answer.
-    texts = [x for x in known if isinstance(x, str) and x.strip().lower() in NAMES["no answer"]]
+    texts = [x for x in known if isinstance(x, str) and (plain(x) or x.strip()) in _NO_ANSWERS]
     texts = [x for x in texts if x.strip() or len(known) > 2]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if is_categorical else (int, float)
