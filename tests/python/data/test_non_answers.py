@@ -92,3 +92,18 @@ def test_missing_takes_a_list_of_answers_that_are_given():
     make = pb.CountTensor.from_frame
     assert_refused(InvalidTypeError, "must be a list of answers", make, frame, missing="x")
     assert_refused(InvalidArgumentError, "no answer in any", make, frame, missing=[99])
+
+
+@pytest.mark.parametrize("sep", [";", "; ", ", ", ",", "|"])
+def test_several_choices_in_an_answer_are_named_with_the_call_that_divides_them(sep):
+    chosen = ["red", None, "blue", f"red{sep}blue", f"green{sep}red"]
+    frame = pd.DataFrame({"hue": each(*chosen), "q": each("x", "y", "z")})
+    (told,) = told_of(frame)
+    divided = eval(told.partition("column by ")[2], {"frame": frame})
+    tensor = pb.CountTensor.from_frame(divided)
+    assert tensor.axes == ("q", "hue__blue", "hue__green", "hue__red")
+    assert tensor.marginal("hue__red").counts.tolist() == [8, 8, 24]
+    assert told_of(divided) == []
+    assert told_of(frame.assign(hue=each("Yes, a lot", "Yes, a little", "No"))) == []
+    with pytest.warns(DataWarning, match="several choices"):
+        pb.LatentClassAnalysis(2, random_state=0).fit(frame)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,7 +96,7 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
 def warn_of_answers(
     frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool = False, is_new: bool = True
 ) -> None:
-    """Warn of further headers, marks of missing answers, and answers spelt in several ways.
+    """Warn of further headers, marks of missing answers, several choices, and several spellings.
 
     Headers are rows that nobody else is like, unless the rows have counts. In a table that is new,
     of which nobody has said what is missing, blanks beside one answer may be answers. The calls
@@ -114,6 +116,11 @@ def warn_of_answers(
             blank.append(item)
         for mark in _marks(levels, is_categorical=hasattr(frame[item], "cat")):
             marks.setdefault(mark, []).append(item)
+        if sep := _separator_of(levels):
+            own = f"{code}[{item!r}]"
+            told = f"{own}.str.get_dummies({sep!r}).where({own}.notna()).add_prefix('{item}: ')"
+            told = f"make each a column by {code}.drop(columns={item!r}).join({told})"
+            warn(f"answers of {item!r} hold several choices, by {sep!r}: {told}", DataWarning)
         first: dict[str, str] = {}
         for level in (x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS):
             own = first.setdefault(level.strip().casefold(), level)
@@ -127,14 +134,28 @@ def warn_of_answers(
         warn(f"answers that may mark missing ones: {told}", DataWarning)
     if len(blank) > 1:
         told = f"{some(blank, 3)} have one answer or none: if blanks are missing, say missing=[]; "
-        warn(
-            f"{told}if blanks are answers, use {code}.assign(**{code}[{blank}].notna())",
-            DataWarning,
-        )
+        told += f"if blanks are answers, use {code}.assign(**{code}[{blank}].notna())"
+        warn(told, DataWarning)
     if spellings:
         told = f"answers of {some(list(spellings), 3)} differ only in case or blanks, and count as "
         told += f"different ones: if they are the same, use {code}.replace({spellings})"
         warn(told, DataWarning)
+
+
+def _separator_of(levels: list[Any]) -> str:
+    """What divides several choices in one answer; empty if nothing does.
+
+    Some choice occurs in several answers; beside commas, as sentences have them, there are fewer
+    choices than answers.
+    """
+    texts = [level.strip(" ,;|") for level in levels if isinstance(level, str)]
+    for sep in ";|,":
+        choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
+        is_shared = sep != "," and max(choices.values(), default=0) > 1
+        divided = [text for text in texts if sep in text]
+        if divided and (is_shared or len(choices) < len(texts)):
+            return sep + " " * all(f"{sep} " in text for text in divided)
+    return ""
 
 
 def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
