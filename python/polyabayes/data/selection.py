@@ -95,13 +95,14 @@ class Selectable:
             selection = self._rows_of(selection)
         if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
             told = "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
-            told += f"boolean mask, got {rows!r}; one document is corpus[[3]]"
-            raise InvalidTypeError(told)
-        try:
-            selection = np.arange(n_documents)[selection] if selection.size else selection
-        except IndexError as error:
-            told = f"the corpus has {n_documents} documents, but the"
-            raise InvalidArgumentError(f"{told} {error}") from error
+            raise InvalidTypeError(f"{told}mask, got {rows!r}; one document is corpus[[0]]")
+        is_mask, last = selection.dtype.kind == "b", n_documents - 1
+        outside = selection[(selection < -n_documents) | (selection > last)]
+        if len(selection) != n_documents if is_mask else len(outside):
+            told = f"a mask has an entry for each of them, got {len(selection)}"
+            told = told if is_mask else f"the last is {last}, there is no document {outside[0]}"
+            raise InvalidArgumentError(f"the corpus has {n_documents} documents: {told}")
+        selection = np.arange(n_documents)[selection] if selection.size else selection
         if not selection.size:
             raise InvalidArgumentError("the selection holds no documents; choose at least one")
         return selection

@@ -196,17 +196,20 @@ def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
 def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
     """Warn of columns read as counts that look like triplets of document, word and count.
 
-    Their pairs differ, each part in several rows, unless they are called i and j, as in R.
+    Their pairs differ, each part in several rows. Those that are called i and j are refused.
     """
     if table.has_headers and len(names) == 3 <= table.n_rows:
-        most = table.n_rows * (1 if names[:2] == ["i", "j"] else _FEW_DISTINCT)
+        are_named = " ".join(names[:2]).lower() in NAMES["triplets"]
+        most = table.n_rows * (1 if are_named else _FEW_DISTINCT)
         is_few = [len(set(table.values(name))) <= most for name in names[:2]]
         are_counts = table.holds_whole_numbers(names[2]) and table.counts(names[2:]).min()
         if all(is_few) and table.is_distinct(*names[:2]) and are_counts:
             options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
-            told = f"{some(names)} of {table.title} are read as rows of counts, "
-            told += "but look like a document, a word and a count: if they are, use "
-            warn(f"{told}{options}; if not, {table.options(layout='wide')}", DataWarning)
+            told = f"{some(names)} of {table.title} look like a document, a word and a count: if "
+            told += f"they are, use {options}; if not, {table.options(layout='wide')}"
+            if are_named:
+                raise InvalidArgumentError(told)
+            warn(f"{told}; they are read as rows of counts", DataWarning)
 
 
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
