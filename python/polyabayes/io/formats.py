@@ -42,7 +42,7 @@ _FORMATS = {
     "svmlight": Format(".svmlight .libsvm .svm", svmlight.read_svmlight),
     "docword": Format("", mtx.read_docword),
     "csv": Format(
-        ".csv .tsv .tab .all .gct .maf",
+        ".csv .tsv .tab .all .gct .maf .sf .results",
         corpora.read_csv,
         None,
         factors.read_factor_csv,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.table import DATE, PLAIN_KINDS, Table
+from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
 from polyabayes.data.names import NAMES, counts_nothing, headed, is_headed, named_rows
 
 Name: TypeAlias = str | None
@@ -14,7 +17,6 @@ Names: TypeAlias = list[str]
 
 # Answers to a question have so many levels, and one more for so many rows.
 _FEW_LEVELS = 10
-_OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
 
 
 def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
@@ -67,10 +69,12 @@ def _marks(table: Table, labels: Names, numbers: Names, ids: Name) -> str:
 
 
 def _topics(table: Table, labels: Names, numbers: Names) -> str:
-    """Code for topics with words in rows, if all numbers are below 1."""
-    if max((x for name in numbers for x in table.numbers_of(name)), default=2) >= 1:
+    """Code for topics with words in rows: numbers below 1 whose columns sum to one."""
+    held = [table.numbers_of(name) for name in numbers if not counts_nothing(name)]
+    are_below = max(chain(*held), default=2) < 1 and table.is_distinct(*labels)
+    if not (are_below and np.allclose([*map(sum, held)], 1, atol=ROUNDED)):
         return ""
-    code = f"{_OF_TOPICS}{table.as_frame}.set_index({labels}).T)"
+    code = f"{OF_TOPICS}{table.as_frame}.set_index({labels}).T)"
     return f"Topics or signatures, with words in rows, are read by {code}"
 
 
@@ -83,11 +87,13 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
     units = [name for name in names if is_headed(name, "units")]
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
-    is_long = len(names) > 1 and (word in labels or not table.is_distinct(document))
-    rates = [x for x in numbers if x not in whole and max(table.numbers_of(x), default=2) <= 1]
-    if word in labels and rates and count is None:
+    is_long = word in labels or not table.is_distinct(document)
+    is_long = is_long and len(names) > 1 and word != document
+    rates = [x for x in numbers if x not in (*whole, *others)]
+    rates = [x for x in rates if max(table.numbers_of(x), default=2) <= 1]
+    if is_long and word in labels and rates and count is None and table.is_distinct(document, word):
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
-        return f"Topics or signatures, with a row for each word, are read by {_OF_TOPICS}{code})"
+        return f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"
     levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
     most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
     answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]

@@ -24,6 +24,9 @@ Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
 _ROWS_LOOKED_AT = 100
+# Largest error of a sum of rounded probabilities.
+ROUNDED = 0.01
+OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
 # Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d+.*")
@@ -106,6 +109,7 @@ class Table(Protocol):
         kept, told = f"`{name}` >= 0", ""
         empty = {name: 0} if "axes" in self.given else 0
         filled = f".fillna({empty})"
+        is_expected = name.lower() in NAMES["may count"]
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         if text in NAMES["missing"] or (number is not None and number != number):
             told = f"where nothing was counted, {self.call(filled)}"
@@ -118,9 +122,17 @@ class Table(Protocol):
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
         elif number is not None and (number < 0 or number % 1 or str(text).endswith("%")):
             told = "shares, weights and negative numbers are no counts: bring those"
-            odd = [x for x in self.names if any(n < 0 or n % 1 for n in self.numbers_of(x))]
+            held = {x: self.numbers_of(x) for x in self.names}
+            odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
             given = [*dict.fromkeys([*self.given.get("metadata", ()), *odd, name])]
-            if not is_count and any(map(self.numbers_of, {*self.names} - {*given})):
+            sums = [sum(row) for row in zip(*odd.values(), strict=False)]
+            if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
+                told = "rows sum to one, as weights of topics in documents do, which are no counts "
+                told += "(bring those), and weights of words in topics, read by "
+                told += f"{OF_TOPICS}{self.as_frame}[{[*odd]}])"
+            elif max(held[name], default=0) > 1 and (self.is_turned or is_expected):
+                told += f"; if they are estimates of counts, use {self.call('.round()')}"
+            elif not is_count and any(map(self.numbers_of, {*self.names} - {*given})):
                 told += f", or name properties, {self.call(metadata=given)}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             change = filled * ("na_values" in self.written)
