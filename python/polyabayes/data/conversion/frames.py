@@ -14,13 +14,15 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.table import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
-from polyabayes.exceptions import InvalidCountsError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _NUMERIC_KINDS = "biufc"
 _TIME_KINDS = "mM"
+# Rows among which the names of columns stand under a title.
+_ROWS_LOOKED_AT = 20
 
 
 def frame_of(table: Any) -> pd.DataFrame | None:
@@ -33,6 +35,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     if isinstance(table, np.ndarray):
         return None
     if loaded is not None and isinstance(table, loaded.DataFrame):
+        _refuse_titles(table)
         return table
     kind = _dataset_kind(table)
     if not kind and not hasattr(table, "__arrow_c_stream__"):
@@ -57,6 +60,20 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     return pandas.concat(columns, axis=1, keys=found.column_names)
 
 
+def _refuse_titles(frame: pd.DataFrame) -> None:
+    """Refuse a table under a title, as in a spreadsheet: pandas numbers all columns but its own."""
+    are_numbered = [str(column).startswith("Unnamed: ") for column in frame.columns]
+    if any(are_numbered[1:]) and sum(are_numbered) > len(are_numbered) - 2:
+        for row, cells in enumerate(frame.head(_ROWS_LOOKED_AT).itertuples(index=False)):
+            if all(isinstance(cell, str) for cell in cells):
+                told = f"the columns have their names in row {row}, under a title: read the file "
+                told += f"again with header={row + 1}, or use frame.iloc[{row + 1}:].set_axis("
+                told += (
+                    f"frame.iloc[{row}].tolist(), axis=1).infer_objects().reset_index(drop=True)"
+                )
+                raise InvalidArgumentError(told)
+
+
 def _dataset_kind(table: Any) -> str:
     """Name of the table's Hugging Face class; empty for other tables."""
     names = {base.__name__: base.__module__.partition(".")[0] for base in type(table).__mro__}
@@ -68,7 +85,18 @@ def row_names(rows: Any) -> list[str] | None:
     index = checks.index_of(rows)
     if index is None or index.equals(rows.reset_index(drop=True).index):
         return None
+    refuse_missing_names(index, "rows", "table[table.index.notna()]")
     return [str(label) for label in index]
+
+
+def refuse_missing_names(names: Any, what: str, code: str) -> None:
+    """Refuse names of rows or columns that are missing; `code` leaves those out."""
+    if names.nlevels == 1 and names.hasnans:
+        told = (
+            f"the names of {what} are missing at {int(np.argmax(names.isna()))}: if NA is a name "
+        )
+        told += f"there, read the file with keep_default_na=False; if not, use {code}"
+        raise InvalidArgumentError(told)
 
 
 def row_place(frame: pd.DataFrame) -> Callable[[int], str]:
@@ -92,6 +120,8 @@ class FrameTable(Table):
     ) -> None:
         self.frame, self.title, self.taker, self.code = flat(frame).copy(False), title, taker, code
         self.has_headers = not hasattr(self.frame.columns, "step")
+        code = "table.loc[:, table.columns.notna()]"
+        refuse_missing_names(self.frame.columns, "columns", code)
         self.names = checked_words([str(name) for name in self.frame.columns]).tolist()
         self.frame.columns = self.names
         self.n_rows = len(frame)

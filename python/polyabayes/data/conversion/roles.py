@@ -16,7 +16,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.remedies import remedy
-from polyabayes.data.conversion.table import Table
+from polyabayes.data.conversion.table import Table, are_merged
 from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
@@ -141,6 +141,10 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         if table.row_names is None and named.ids is None:
             left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
             _warn_of_triplets(table, [name for name in names if name not in left_out])
+    if merged := [name for name in named.metadata if are_merged(table.values(name))]:
+        told = f"{some(merged)} of {table.title} has labels above blanks, as merged cells: if so, "
+        told += "fill them by corpus.with_metadata(corpus.metadata.ffill())"
+        warn(told, DataWarning)
     return Roles("wide", ids, words, list(named.metadata))
 
 

@@ -147,6 +147,11 @@ class Table(Protocol):
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
                 told = f"leave such rows out, {self.call(f'.dropna(subset={[name]})')}"
+                if row:
+                    code = f".pipe(lambda rows: rows.assign(**rows[{[name]}].ffill()))"
+                    told += f", or fill them from above, as merged cells, {self.call(code)}"
+                if self.as_frame == "table":
+                    told += "; if NA is a name there, read the file with keep_default_na=False"
                 raise InvalidArgumentError(f"{self.place(row)}: no {name} is given: {told}")
         return values
 
@@ -250,6 +255,12 @@ class Table(Protocol):
             told = f"{self.place(header[-1])} is a further header of a survey: "
             told += f"use polyabayes.Corpus.from_table({self.as_frame}.iloc[{header[-1] + 1}:], "
             raise InvalidArgumentError(f"{told}text={name!r})")
+
+
+def are_merged(values: list[Any]) -> bool:
+    """Whether labels stand above missing values, each once, as merged cells of a spreadsheet do."""
+    held = [value for value in values if value is not None]
+    return 1 < len(set(map(str, held))) == len(held) < len(values) and values[0] is not None
 
 
 def is_further_header(fields: Iterable[Any]) -> bool:

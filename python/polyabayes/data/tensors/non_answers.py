@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.table import is_further_header
+from polyabayes.data.conversion.table import are_merged, is_further_header
 from polyabayes.data.names import NAMES, plain
 from polyabayes.exceptions import DataWarning, argument
 
@@ -116,6 +116,9 @@ def warn_of_answers(
             blank.append(item)
         for mark in _marks(levels, is_categorical=hasattr(frame[item], "cat")):
             marks.setdefault(mark, []).append(item)
+        if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
+            told = f"{item!r} has answers above blanks, each once, as merged cells: if so, use "
+            warn(f"{told}{code}.assign(**{code}[[{item!r}]].ffill())", DataWarning)
         if sep := _separator_of(levels):
             own = f"{code}[{item!r}]"
             told = f"{own}.str.get_dummies({sep!r}).where({own}.notna()).add_prefix('{item}: ')"

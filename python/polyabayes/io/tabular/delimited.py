@@ -114,6 +114,12 @@ class DelimitedTable(Table):
         given = self._dialect
         names = [x for x in filter(None, self.names) if self.kind(x) == "name"]
         padded = [x for x in names if all(map(is_number, {*self.values(x)} - {None}))]
+        # Names such as NA, in a table that lacks no value.
+        missing = {None, *NAMES["missing"]}
+        marked = {x for x in self.names if not missing.isdisjoint(self.values(x))}
+        are_names = all(
+            self.are_labels(x) and (self.is_distinct(x) or x in self.given.values()) for x in marked
+        )
         options = {
             "sep": self.sep if self.sep != "," else None,
             "skiprows": self._skipped or None,
@@ -121,6 +127,7 @@ class DelimitedTable(Table):
             "names": given.columns,
             "dtype": dict.fromkeys(padded, "str") or None,
             "skipinitialspace": given.is_padded or None,
+            "keep_default_na": False if marked and are_names else None,
             **self.written,
         }
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
