@@ -114,12 +114,11 @@ class DelimitedTable(Table):
         given = self._dialect
         names = [x for x in filter(None, self.names) if self.kind(x) == "name"]
         padded = [x for x in names if all(map(is_number, {*self.values(x)} - {None}))]
-        # Names such as NA, in a table that lacks no value.
-        missing = {None, *NAMES["missing"]}
-        marked = {x for x in self.names if not missing.isdisjoint(self.values(x))}
-        are_names = all(
-            self.are_labels(x) and (self.is_distinct(x) or x in self.given.values()) for x in marked
-        )
+        held = {x: {*self.values(x)} for x in self.names}
+        marked = [x for x in held if not held[x].isdisjoint(NAMES["missing"])]
+        # NA is a name among names of rows, if nothing is missing.
+        are_names = all(self.are_labels(x) and self.is_distinct(x) for x in marked)
+        are_names = are_names and not any(None in values for values in held.values())
         options = {
             "sep": self.sep if self.sep != "," else None,
             "skiprows": self._skipped or None,
