@@ -98,8 +98,7 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
     first: dict[Any, int] = {}
     for place, label in enumerate(labels):
         if first.setdefault(label, place) < place:
-            told = f"{holds} {label!r} twice, the second time at {place}; "
-            raise InvalidArgumentError(f"{told}{remedy}")
+            raise InvalidArgumentError(f"{holds} {label!r} twice, again at {place}; {remedy}")
     return labels
 
 
@@ -261,9 +260,10 @@ def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
         raise InvalidArgumentError(f"{told}document, or array.reshape(-1, 1) if it is one word")
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
-            told = f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum "
-            told += f"of 1 is required. {name} must hold at least one document and one word"
-            raise InvalidArgumentError(told)
+            told = (
+                f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum of 1 "
+            )
+            raise InvalidArgumentError(f"{told}is required. {name} holds no documents or no words")
 
 
 def _check_values(stored: Any, name: str) -> None:

@@ -143,11 +143,10 @@ def make_lda_corpus(
     prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, len(topics))
     lengths = np.asarray(document_length)
     if lengths.dtype.kind not in "iu" or (lengths < 0).any():
-        told = f"got {document_length!r}"
-        raise InvalidArgumentError(f"document_length must hold non-negative whole numbers, {told}")
+        raise InvalidArgumentError(f"document_length must hold whole numbers, got {lengths!r}")
     if lengths.shape not in ((), (n_documents,)):
-        told = f"give an int or one entry for each of the {n_documents} documents"
-        raise InvalidArgumentError(f"document_length has shape {lengths.shape}; {told}")
+        told = f"document_length has shape {lengths.shape}, not that of {n_documents} documents"
+        raise InvalidArgumentError(told)
     checks.fits("n_documents", n_documents, _CELL_BYTES * len(prior))
     n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)
     checks.fits(

@@ -199,9 +199,8 @@ class DocumentCounts(Selectable):
         totals = self._lengths().astype(np.float64)
         empty = np.flatnonzero(totals == 0)
         if len(empty):
-            told = f"{argument('exposure', 'total')} needs counts in each document, "
-            told += f"but document {empty[0]} has none; leave out the {len(empty):,} that are empty"
-            raise InvalidArgumentError(told)
+            told = f"{argument('exposure', 'total')} needs counts in each document: leave out the "
+            raise InvalidArgumentError(f"{told}{len(empty):,} without any, such as {empty[0]}")
         return totals / totals.mean()
 
     def with_metadata(self, metadata: Any) -> Self:

@@ -27,8 +27,8 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
         series = "; use metadata.to_frame()" * hasattr(values, "to_frame")
         raise InvalidTypeError(f"{told}got {type(values).__name__}{series}")
     if len(frame) != n_documents:
-        told = f"{argument('metadata')} has {len(frame):,} rows for {n_documents:,} documents; "
-        raise InvalidArgumentError(f"{told}give one row for each")
+        told = f"{argument('metadata')} has {len(frame):,} rows for {n_documents:,} documents"
+        raise InvalidArgumentError(told)
     names = [str(name) for name in frame.columns]
     distinct(names, f"{argument('metadata')} has the column", "rename one")
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)

@@ -216,7 +216,8 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        told = f"has other columns than {argument('vocabulary')}: {some(others)} are in one of "
-        told += f"them; give the words of the columns, or {name}.to_numpy() if the order is right"
-        raise checks.wrong(name, None, told)
+        told = (
+            f"has other columns than {argument('vocabulary')}: {some(others)} are in one of them; "
+        )
+        raise checks.wrong(name, None, f"{told}use {name}.to_numpy() if the order is right")
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

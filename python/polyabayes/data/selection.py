@@ -260,8 +260,7 @@ class Selectable:
     def _are_among(self, name: str, words: Sequence[str]) -> NDArray[np.bool_]:
         """Which words of the corpus are in the list that the argument `name` gives."""
         if self.vocabulary is None:
-            told = "the corpus has no vocabulary to find them in"
-            raise InvalidArgumentError(f"{argument(name)}: {told}")
+            raise InvalidArgumentError(f"{argument(name)}: the corpus has no vocabulary")
         listed = set(checked_labels(words, name))
         return np.array([word in listed for word in self.vocabulary], dtype=bool)
 
@@ -353,8 +352,8 @@ class Selectable:
         try:
             return np.unique(np.asarray(rows), return_inverse=True)
         except TypeError as error:
-            told = f"{argument(name)} must hold numbers or texts, "
-            raise InvalidArgumentError(f"{told}not both") from error
+            told = f"{argument(name)} must hold numbers or texts, not both"
+            raise InvalidArgumentError(told) from error
 
     def _ranks_of(self, times: Any) -> NDArray[np.int64]:
         """Number of earlier documents, for each document."""
@@ -375,8 +374,9 @@ class Selectable:
         Times are cut into blocks of about equally many documents; equal times share a block.
         """
         if groups is not None and times is not None:
-            told = f"{argument('groups')} and {argument('times')} exclude each other; "
-            raise InvalidArgumentError(f"{told}give one")
+            raise InvalidArgumentError(
+                f"give {argument('groups')} or {argument('times')}, not both"
+            )
         if groups is not None:
             return self._labels_of("groups", groups)
         if times is None:
@@ -395,8 +395,7 @@ def _over_words_of(corpus: Any, other: Any) -> Any:
         is_whole = np.asarray(lengths == before).ravel()
         return found[is_whole] if is_whole.any() else None
     if corpus.counts.shape[1] != other.counts.shape[1]:
-        told = f"words, this corpus {corpus.counts.shape[1]:,}: give both their vocabularies"
-        raise InvalidArgumentError(f"{argument('other')} has {other.counts.shape[1]:,} {told}")
+        raise InvalidArgumentError(f"{argument('other')} has other words: give both vocabularies")
     return other
 
 
@@ -424,9 +423,10 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
-        told += f"{n_test} documents and the other is not empty; use more groups or another "
-        raise InvalidArgumentError(f"{told}test_size")
+        told = (
+            f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that one part has "
+        )
+        raise InvalidArgumentError(f"{told}{n_test} documents and the other some")
     return np.isin(groups, by_draw[:n_groups])
 
 
@@ -434,9 +434,8 @@ def _latest(ranks: NDArray[np.int64], n_test: int) -> NDArray[np.bool_]:
     """Test documents: the latest; equal times stay together."""
     in_test: NDArray[np.bool_] = ranks >= np.sort(ranks)[-n_test]
     if in_test.all():
-        told = f"{argument('times')}: too many documents have the same time to hold out "
-        told += f"the latest {n_test} and leave others; use finer times or another test_size"
-        raise InvalidArgumentError(told)
+        told = f"{argument('times')}: too many documents have the same time to hold out the latest "
+        raise InvalidArgumentError(f"{told}{n_test}; use finer times or another test_size")
     return in_test
 
 

@@ -34,8 +34,9 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
     unknown: list[str] = []
     with open_binary(path) as stream, reading(path):
         if not zipfile.is_zipfile(stream):
-            told = "it is damaged, truncated or a single array"
-            raise FileFormatError(f"{path} is not a .npz archive: {told}")
+            raise FileFormatError(
+                f"{path} is no .npz archive: damaged, cut short, or a single array"
+            )
         archive = zipfile.ZipFile(stream)
         for member in archive.infolist():
             name = member.filename.removesuffix(_ENDING)
@@ -55,8 +56,8 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
         told += f"write_tensor or scipy.sparse.save_npz writes; {call} takes an array of counts"
         raise FileFormatError(told)
     if unknown and wanted[0] in arrays:
-        told = f"{path} holds the array {unknown[0]!r:.60}, which is none of such a file: "
-        raise FileFormatError(f"{told}it is damaged, or of a later version")
+        told = f"{path} holds the array {unknown[0]!r:.60}: it is damaged, or of a later version"
+        raise FileFormatError(told)
     return arrays
 
 

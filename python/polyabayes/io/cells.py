@@ -41,8 +41,7 @@ def read_10x(
     features of several kinds, those of `feature_type` are kept, None keeps all.
     """
     if word not in _WORDS:
-        told = f"{argument('word')} must be 'id' or 'name' of the features, "
-        raise InvalidArgumentError(f"{told}got {word!r}")
+        raise InvalidArgumentError(f"{argument('word')} must be 'id' or 'name', got {word!r}")
     matrices = matrices_of_folder(path) if path.is_dir() else [path]
     if len(matrices) > 1:
         code = f"polyabayes.read_corpus({str(matrices[0])!r}, format='10x')"

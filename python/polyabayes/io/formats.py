@@ -121,8 +121,7 @@ def writer_of(
     if name not in writers or (name == "npz" and path.suffix == ".gz"):
         endings = [f".{known}" for known in writers]
         endings += [f"{ending}.gz" for ending in endings if ending != ".npz"]
-        told = f"its name must end in {', '.join(endings)}"
-        raise InvalidArgumentError(f"{path} cannot be written; {told}")
+        raise InvalidArgumentError(f"{path}: its name must end in {', '.join(endings)}")
     return writers[name]
 
 

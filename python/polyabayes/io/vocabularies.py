@@ -41,8 +41,7 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
     if not words:
         raise FileFormatError(f"{path} holds no words")
     if blank := [line for line, word in enumerate(words, start=1) if not word.strip()]:
-        told = "the line is blank; put one word on each line"
-        raise FileFormatError(f"{path}, line {blank[0]}: {told}")
+        raise FileFormatError(f"{path}, line {blank[0]}: it is blank; put one word on each line")
     with content_of(path):
         return checked_words(words)
 
@@ -83,8 +82,7 @@ def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | N
     if vocabulary is None:
         return n_words
     if n_words not in (None, len(vocabulary)):
-        told = f"n_words={n_words}, but the vocabulary has {len(vocabulary)} words; "
-        raise InvalidArgumentError(f"{told}omit n_words if a vocabulary is given")
+        raise InvalidArgumentError(f"omit n_words: the vocabulary has {len(vocabulary)} words")
     return len(vocabulary)
 
 

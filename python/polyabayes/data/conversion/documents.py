@@ -52,8 +52,7 @@ def _of_lists(documents: Any) -> Source | None:
         found = _of_lists(documents.tolist())
         return found and found._replace(ids=row_names(documents))
     if getattr(checks.index_of(documents), "nlevels", 1) == 2 and documents.ndim == 1:
-        told = "make them a table by series.unstack(fill_value=0)"
-        raise InvalidTypeError(f"counts of pairs are a Series here: {told}")
+        raise InvalidTypeError("a Series counts pairs: use series.unstack(fill_value=0)")
     _refuse_mappings(documents)
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
@@ -213,9 +212,10 @@ def _beside(
     firsts = first[rows]
     if sizes is not None and (sizes != sizes[firsts]).any():
         row = int(np.argmax(sizes != sizes[firsts]))
-        told = f"{table.place(row)}: "
-        told += f"the rows of document {table.values(roles.columns[0])[row]!r} have different "
-        raise InvalidArgumentError(f"{told}exposures; give all rows of a document the same")
+        told = (
+            f"the rows of document {table.values(roles.columns[0])[row]!r} have different exposures"
+        )
+        raise InvalidArgumentError(f"{table.place(row)}: {told}")
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))
     kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]

@@ -51,8 +51,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
         # The Arrow table of a dataset ignores its selections, shuffles and splits; its rows do not.
         found = table.with_format("arrow")[:] if kind else pyarrow.table(table)
     except pyarrow.ArrowInvalid as error:
-        told = "give a list, or make it a column of one"
-        raise InvalidTypeError(f"a {type(table).__name__} is not a table: {told}") from error
+        raise InvalidTypeError(f"a {type(table).__name__} is no table: give a list") from error
     if not any(map(pyarrow.types.is_nested, found.schema.types)):
         return found.to_pandas()
     # pandas cannot hold some list types of Arrow, such as polars' lists of string views.

@@ -49,17 +49,15 @@ class Source(NamedTuple):
 def checked_tokens(number: int, document: Any, known: Collection[str] | None = None) -> list[str]:
     """The tokens of a document; those that are not `known`, if given, are refused."""
     if isinstance(document, (str, bytes)):
-        told = f"document {number} is a text, but earlier documents are lists of tokens: "
-        raise InvalidTypeError(f"{told}give one kind")
+        raise InvalidTypeError(f"document {number} is a text, but earlier ones are lists of tokens")
     tokens = list(iterated(document, f"document {number}", "tokens"))
     for token in tokens:
         if not isinstance(token, str):
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
-            told += "by number, as those of stm and gensim, go to polyabayes.Corpus(documents)"
-            raise InvalidTypeError(told)
+            raise InvalidTypeError(f"{told}by number go to polyabayes.Corpus(documents)")
         if known is not None and token not in known:
-            told = f"document {number} holds {token!r}, which is not in the vocabulary; "
-            raise InvalidArgumentError(f"{told}omit the vocabulary, or drop other words first")
+            told = f"document {number} holds {token!r}, no word of the vocabulary; omit one of them"
+            raise InvalidArgumentError(told)
     return tokens
 
 
@@ -77,17 +75,16 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
             except (TypeError, ValueError):
                 is_id = False
             if not is_id:
-                told = "which is not an (id, count) pair"
-                raise InvalidTypeError(f"document {number} holds {pair!r}, {told}") from None
+                told = f"document {number} holds {pair!r}, not a pair (id, count)"
+                raise InvalidTypeError(told) from None
             rows.append(number)
             columns.append(int(column))
             values.append(count)
     n_words = 1 + max(columns, default=-1)
     size = n_words if dictionary is None else 1 + max(map(int, dictionary.keys()), default=-1)
     if n_words > size:
-        told = f"the documents hold the id {n_words - 1}, but the largest id of the dictionary "
-        told += f"is {size - 1}: give the dictionary that the documents were made with"
-        raise InvalidArgumentError(told)
+        told = f"the documents hold the id {n_words - 1}, but the dictionary ends with {size - 1}: "
+        raise InvalidArgumentError(f"{told}give that which the documents were made with")
     places = np.array([rows, columns], dtype=np.int64)
     data = np.array(values) if columns else np.zeros(0, dtype=np.int64)
     counts = sparse.coo_matrix((data, tuple(places)), shape=(number + 1, max(size, 1)))

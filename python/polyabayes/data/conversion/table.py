@@ -252,9 +252,9 @@ class Table(Protocol):
             raise InvalidTypeError(f"column {name!r} of {self.title} holds {told}")
         header = [k for k, value in enumerate(values[:3]) if is_further_header([value])]
         if header:
-            told = f"{self.place(header[-1])} is a further header of a survey: "
-            told += f"use polyabayes.Corpus.from_table({self.as_frame}.iloc[{header[-1] + 1}:], "
-            raise InvalidArgumentError(f"{told}text={name!r})")
+            code = f"{self.as_frame}.iloc[{header[-1] + 1}:], text={name!r}"
+            told = f"{self.place(header[-1])} is a further header of a survey: use "
+            raise InvalidArgumentError(f"{told}polyabayes.Corpus.from_table({code})")
 
 
 def are_merged(values: list[Any]) -> bool:

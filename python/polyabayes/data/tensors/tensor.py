@@ -66,8 +66,7 @@ class CountTensor:
     labels: AxisLabels
 
     def __init__(self) -> None:
-        told = "from_coo, from_frame, from_corpus or read_tensor"
-        raise InvalidTypeError(f"CountTensor is made by from_dense, {told}")
+        raise InvalidTypeError("CountTensor is made by from_dense, from_frame or read_tensor")
 
     @classmethod
     def _from_checked(
@@ -205,8 +204,8 @@ class CountTensor:
             labels = [row_names(array), [*map(str, array.columns)]] if labels is None else labels
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
-            told = f"but axes names {len(names)} ({', '.join(names)}); give a name for each"
-            raise InvalidArgumentError(f"array has {len(shape)} dimensions, {told}")
+            told = f"array has {len(shape)} dimensions, but axes names {', '.join(names)}"
+            raise InvalidArgumentError(told)
 
         def place(position: int) -> str:
             return f"cell {tuple(coordinates[position].tolist())}"
@@ -426,8 +425,7 @@ class CountTensor:
 
     def _axis_ix(self, name: str) -> int:
         if name not in self.axes:
-            told = f"the axes are {', '.join(self.axes)}"
-            raise InvalidArgumentError(f"there is no axis {name!r}; {told}")
+            raise InvalidArgumentError(f"no axis {name!r}; the axes are {', '.join(self.axes)}")
         return self.axes.index(name)
 
     def rename(self, axes: Mapping[str, str]) -> CountTensor:
@@ -490,14 +488,14 @@ class CountTensor:
         """
         if not self.is_complete:
             cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
-            told = f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, "
-            told += "so that they have no place in an array; to_frame() has all cells"
-            raise InvalidArgumentError(told)
+            told = (
+                f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, so they have "
+            )
+            raise InvalidArgumentError(f"{told}no place in an array; to_frame() has all cells")
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > checks.whole_number("max_bytes", max_bytes):
-            told = f"an array of shape {self.shape} takes {n_bytes:,} bytes, "
-            told += f"above max_bytes={max_bytes:,}; take a marginal() first, or raise max_bytes"
-            raise BudgetExceededError(told)
+            told = f"shape {self.shape} takes {n_bytes:,} bytes, above max_bytes={max_bytes:,}; "
+            raise BudgetExceededError(f"{told}take a marginal() first, or raise max_bytes")
         array = np.zeros(self.shape, dtype=np.int64)
         array[tuple(self.coordinates.T)] = self.counts
         return array

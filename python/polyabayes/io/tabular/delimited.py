@@ -201,8 +201,7 @@ class DelimitedTable(Table):
             columns = [" ".join(pair).strip() for pair in zip(above, below, strict=False)]
             again = DelimitedTable(self.path, replace(dialect, skiprows=start, columns=columns))
             told = f"{argument('skiprows', start)}, {argument('columns', columns)}"
-            told = f"a header of two lines: use {told}{next_refusal(again)}"
-            raise _refused(self.path, line, told)
+            raise _refused(self.path, line, f"a header of two lines: {told}{next_refusal(again)}")
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: polyabayes."
             told += f"Corpus.from_table({self.as_frame})"
@@ -233,8 +232,8 @@ class DelimitedTable(Table):
             # Such a table would be read as one column of texts.
             fields = first[0][1][0].split()
             if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
-                told = f"{self.path} looks like a table of {len(fields)} columns with blanks "
-                raise FileFormatError(f"{told}between them: read it by {argument('sep', ' ')}")
+                told = f"{len(fields)} columns with blanks between them: use {argument('sep', ' ')}"
+                raise _refused(self.path, line, told)
         n_found = {len(fields) for _, fields in first}
         has_more = n_found == {len(names) + 1} == {max(sizes, default=0)}
         is_first = names[0].lower() in NAMES["document"] + NAMES["text"] * (not dialect.sep)
