@@ -13,7 +13,13 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
 from polyabayes.io.cells import matrices_of_folder, read_10x, read_h5ad
-from polyabayes.io.kinds import LOOKED_AT, OPEN, refuse_other_doors, refuse_other_kinds
+from polyabayes.io.kinds import (
+    LOOKED_AT,
+    OPEN,
+    refuse_other_doors,
+    refuse_other_folders,
+    refuse_other_kinds,
+)
 from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrices import ldac, matrix_market as mtx, npz, svmlight
 from polyabayes.io.tabular import corpora, factor_tables as factors
@@ -85,8 +91,10 @@ def reader_of(
             open_regular(path).close()
     if name is None:
         is_corpus = "text" in readers
-        refuse_other_doors(path, "Corpus.from_table" if is_corpus else "CountTensor.from_frame")
         name = piped if path == STANDARD_INPUT else format_of(path)
+        if name == "text" and path.is_dir():
+            refuse_other_folders(path)
+        refuse_other_doors(path, "Corpus.from_table" if is_corpus else "CountTensor.from_frame")
         if name in LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
             if options.keys() & OPTIONS_OF_TABLES and name in OPEN:
                 name = "csv"
