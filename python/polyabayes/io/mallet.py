@@ -38,9 +38,9 @@ def read_mallet(
     seps = [x for x in ("\t", '",') if all(line.count(x) > (x == "\t") for line in lines)]
     heads = [line.partition(seps[0])[0].strip() for line in lines] if seps else []
     if blank := [name for name in heads if " " in name]:
-        options = "sep='\\t', quoting=3, " * (seps[0] == "\t") + f"names={_COLUMNS}"
+        given = "sep='\\t', quoting=3, " * (seps[0] == "\t") + f"names={_COLUMNS}"
         told = f"divides the name {blank[0]!r} at its blanks: if {seps[0]!r} divides fields, use "
-        told += f"polyabayes.Corpus.from_table(pandas.read_csv({str(path)!r}, {options}))"
+        told += f"polyabayes.Corpus.from_table(pandas.read_csv({str(path)!r}, {given}))"
         raise FileFormatError(f"{path}: MALLET {told}")
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         code = f"[' '.join(line.split()[2:]) for line in {text_code(path)}.splitlines()]"
