@@ -37,6 +37,11 @@ MARKS = {
         each("yes", "no", "Prefer not to answer", "Don\u2019t know", "N.A.", "Not stated"),
         ["Prefer not to answer", "Don\u2019t know", "N.A.", "Not stated"],
     ),
+    "labels of codes": (
+        each("1. Very", "2. Not", "-9. Refused", "(-8) Don't know"),
+        ["-9. Refused", "(-8) Don't know"],
+    ),
+    "codes of Stata": (each("1", "2", ".a", "."), [".a", "."]),
     "other languages": (
         each("ja", "nein", "Keine Angabe", "Ne sait pas", "NS/NC", "\u7121\u56de\u7b54"),
         ["Keine Angabe", "Ne sait pas", "NS/NC", "\u7121\u56de\u7b54"],

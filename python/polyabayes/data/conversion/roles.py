@@ -258,6 +258,8 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if axes is not None:
         warn(f"column {column!r} is left out and each row counts once, but {told}", DataWarning)
     elif is_labelled and len(set(table.numbers_of(column))) > _FEW_LEVELS:
-        told += f"; if not, {argument('axes', table.names)}"
+        levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
+        factors = [x for x in levels if 1 < levels[x] < table.n_rows and not counts_nothing(x)]
+        told += f"; if not, {argument('axes', factors or table.names)}"
         raise InvalidArgumentError(f"column {column!r} may hold counts, as {told}")
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
+# Codes before labels, and those of Stata.
+_CODE = re.compile(r"[-(\[]*\d+[\W_]+(?=\w)|(?<=^\.)[a-z]$")
 _NO_ANSWERS = {plain(name) or name for name in NAMES["no answer"]}
 _GAP = 2
 _FEW_ROWS = 10
@@ -186,7 +189,8 @@ def _levels_of(values: Any) -> list[Any]:
 def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
     """Levels of an item by which surveys mark missing answers."""
     # A blank beside one answer is the other answer.
-    texts = [x for x in known if isinstance(x, str) and (plain(x) or x.strip()) in _NO_ANSWERS]
+    texts = {x: _CODE.sub("", x.strip()) for x in known if isinstance(x, str)}
+    texts = [x for x, own in texts.items() if (plain(own) or own) in _NO_ANSWERS]
     texts = [x for x in texts if x.strip() or len(known) > 2]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if is_categorical else (int, float)

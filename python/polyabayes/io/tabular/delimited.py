@@ -201,7 +201,7 @@ class DelimitedTable(Table):
             columns = [" ".join(pair).strip() for pair in zip(above, below, strict=False)]
             again = DelimitedTable(self.path, replace(dialect, skiprows=start, columns=columns))
             told = f"{argument('skiprows', start)}, {argument('columns', columns)}"
-            raise _refused(self.path, line, f"a header of two lines: {told}{next_refusal(again)}")
+            raise _refused(self.path, line, f"two lines of header: use {told}{next_refusal(again)}")
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: polyabayes."
             told += f"Corpus.from_table({self.as_frame})"
