@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,26 +134,6 @@ def warn_if_turned(words: Any, ids: Any) -> None:
             code = "polyabayes.Corpus(corpus.counts.T, corpus.ids, corpus.vocabulary)"
             told += f"use {code}, or {argument('transpose', True)} of a table in a file"
             warn(told, DataWarning)
-
-
-# Words of each living model with a vocabulary, and their columns. They are kept outside the models,
-# so that pickles and copies ignore them.
-_columns: WeakKeyDictionary[Any, tuple[Any, Words, dict[str, int]]] = WeakKeyDictionary()
-
-
-def kept_columns(owner: Any, vocabulary: Any) -> tuple[Words, dict[str, int]]:
-    """Checked words and the column of each; made anew only if the words of `owner` changed.
-
-    Words are made read-only, so that the same array has the same words.
-    """
-    before, words, columns = _columns.get(owner, (None, None, None))
-    is_same = before is vocabulary and isinstance(vocabulary, np.ndarray)
-    if words is None or columns is None or not (is_same and not vocabulary.flags.writeable):
-        words, columns = columns_of_words(vocabulary)
-        if isinstance(vocabulary, np.ndarray):
-            vocabulary.flags.writeable = False
-        _columns[owner] = vocabulary, words, columns
-    return words, columns
 
 
 def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:

@@ -10,22 +10,14 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, random_generator
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
 from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    UnreliableErrorWarning,
-    argument,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Groups below which the spread between groups is poorly known.
-_FEW_GROUPS = 10
 # Number of blocks of times: long blocks contain the dependence between neighbours, and a standard
 # error with 19 degrees of freedom has a relative error of a sixth.
 _N_BLOCKS = 20
@@ -448,11 +440,3 @@ def _equal_shares(strata: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     taken[np.argsort(taken - exact, kind="stable")[:short]] += 1
     rows = [order[strata[order] == label][:n] for label, n in enumerate(taken)]
     return np.concatenate(rows)
-
-
-def warn_of_few_groups(groups: NDArray[np.int64] | None) -> None:
-    """Warn if there are too few groups to estimate the spread between groups."""
-    n_groups = _FEW_GROUPS if groups is None else int(groups.max()) + 1
-    if n_groups < _FEW_GROUPS:
-        told = "standard errors for new groups are themselves uncertain"
-        warn(f"there are only {n_groups} groups: {told}", UnreliableErrorWarning)

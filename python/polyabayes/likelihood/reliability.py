@@ -18,6 +18,9 @@ from polyabayes.likelihood.blocks import has_error, size_wanted, unreliable
 from polyabayes.likelihood.methods import ESTIMATORS
 from polyabayes.likelihood.result import LogLikelihood
 
+# Groups below which the spread between groups is poorly known.
+_FEW_GROUPS = 10
+
 
 class Caveat(NamedTuple):
     """Documents that share a warning.
@@ -164,3 +167,11 @@ def _remedy(
 
 def _name(result: LogLikelihood, row: int) -> str:
     return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
+
+
+def warn_of_few_groups(groups: NDArray[np.int64] | None) -> None:
+    """Warn if there are too few groups to estimate the spread between groups."""
+    n_groups = _FEW_GROUPS if groups is None else int(groups.max()) + 1
+    if n_groups < _FEW_GROUPS:
+        told = "standard errors for new groups are themselves uncertain"
+        warn(f"there are only {n_groups} groups: {told}", UnreliableErrorWarning)

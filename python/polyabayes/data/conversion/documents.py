@@ -93,18 +93,6 @@ def _refuse_mappings(documents: Any) -> None:
         raise InvalidTypeError(f"documents are not taken from a {type(documents).__name__}: {told}")
 
 
-def texts_of(table: Any) -> tuple[list[str], list[str] | None] | None:
-    """Texts of a table and the names of its documents, uncounted; None for anything else."""
-    frame = frame_of(table)
-    if frame is None:
-        return None
-    found = FrameTable(frame)
-    roles = roles_of(found, NamedColumns())
-    if roles.layout != "texts":
-        return None
-    return without_missing(found, roles.columns[0], None), _ids(found, roles)
-
-
 def source_of_table(
     table: Table,
     named: NamedColumns | None = None,
@@ -130,12 +118,12 @@ def source_of_table(
         are_tokens = table.kind(roles.columns[0]) == "tokens"
         sizes, metadata = _beside(table, roles, named.exposure)
         found = counted_texts(texts, vocabulary, options or {}, are_tokens=are_tokens)
-        found = found._replace(ids=_ids(table, roles), exposure=sizes, metadata=metadata)
+        found = found._replace(ids=ids_of(table, roles), exposure=sizes, metadata=metadata)
         return without_empty(found, on_empty, table.place)
     if roles.layout == "long":
         return _from_counts(table, roles, named.exposure)
     counts, words = table.counts(roles.columns), roles.columns if table.has_headers else None
-    return Source(counts, words, _ids(table, roles), *_beside(table, roles, named.exposure))
+    return Source(counts, words, ids_of(table, roles), *_beside(table, roles, named.exposure))
 
 
 def counted_texts(
@@ -194,7 +182,7 @@ def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
     return found.rows(~is_empty)
 
 
-def _ids(table: Table, roles: Roles) -> list[str] | None:
+def ids_of(table: Table, roles: Roles) -> list[str] | None:
     """Names of the documents of a table with a row for each."""
     if roles.ids is None:
         return table.row_names

@@ -189,8 +189,8 @@ def _levels_of(values: Any) -> list[Any]:
 def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
     """Levels of an item by which surveys mark missing answers."""
     # A blank beside one answer is the other answer.
-    texts = {x: _CODE.sub("", x.strip()) for x in known if isinstance(x, str)}
-    texts = [x for x, own in texts.items() if (plain(own) or own) in _NO_ANSWERS]
+    labels = {x: _CODE.sub("", x.strip()) for x in known if isinstance(x, str)}
+    texts = [x for x, own in labels.items() if (plain(own) or own) in _NO_ANSWERS]
     texts = [x for x in texts if x.strip() or len(known) > 2]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if is_categorical else (int, float)
