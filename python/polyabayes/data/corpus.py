@@ -128,9 +128,7 @@ class Corpus(DocumentCounts):
                 raise InvalidArgumentError(told)
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
-            told = (
-                f"ids: {twice!r} and perhaps others name several documents: rename them, or drop "
-            )
+            told = f"ids: {twice!r} and perhaps others name several documents: rename or drop "
             warn(f"{told}all but the first by corpus[~corpus.duplicated('ids')]", DataWarning)
         # Those that come with the counts stand in their order.
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
@@ -407,8 +405,8 @@ def _joined(blocks: list[Any], name: str) -> Source:
     for number, part in enumerate(parts):
         words: tuple[Any, Any] = part.vocabulary, first.vocabulary
         if part.n_words != first.n_words or not np.array_equal(*words):
-            told = f"block {number} of {name} has other words than the first; "
-            raise InvalidArgumentError(f"{told}align it by corpus.aligned_to(first.vocabulary)")
+            told = f"block {number} of {name} has other words than the first; use aligned_to"
+            raise InvalidArgumentError(told)
 
     def joined(name: str, join: Callable[[list[Any]], Any]) -> Any:
         values = [getattr(part, name) for part in parts]

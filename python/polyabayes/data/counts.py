@@ -39,18 +39,9 @@ _OF_DOCUMENTS = re.compile(
 _OF_GENES = re.compile(r"ENS[A-Z]*G\d{11}(\.\d+)?|(OTU|ASV)_?\d+|[ACGT]\[[ACGT]>[ACGT]\][ACGT]")
 _LABELS_LOOKED_AT = 10
 _NO_LABELS = {*NAMES["totals"], *NAMES["no word"]}
-_FRACTIONS = (
-    "weights, such as tf-idf and normalised or log-transformed values, have no likelihood: bring "
-    "the counts that they were made of"
-)
-_NOT_OBSERVED = (
-    "write 0 where nothing was counted; if a cell was not observed, see log_evidence, decompose "
-    "and predict_missing of an AllocationModel, which take observed='nan'"
-)
-_VECTORISE = (
-    "count the words of raw text first, for example with polyabayes.read_corpus, or give lists of "
-    "tokens to Corpus.from_documents"
-)
+_FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
+_NOT_OBSERVED = "write 0 where nothing was counted, or see AllocationModel.predict_missing"
+_VECTORISE = "count texts by polyabayes.read_corpus, or lists of tokens by Corpus.from_documents"
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -239,18 +230,14 @@ def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
         raise InvalidArgumentError(f"{told}document, or array.reshape(-1, 1) if it is one word")
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
-            told = (
-                f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum of 1 "
-            )
-            raise InvalidArgumentError(f"{told}is required. {name} holds no documents or no words")
+            told = f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum of "
+            raise InvalidArgumentError(f"{told}1 is required. {name} must hold at least one each")
 
 
 def _check_values(stored: Any, name: str) -> None:
     def place(position: int) -> str:
-        if stored.format == "csr":
-            row = int(np.searchsorted(stored.indptr, position, side="right")) - 1
-            return f"document (row) {row}, word (column) {stored.indices[position]}"
-        return f"document (row) {stored.row[position]}, word (column) {stored.col[position]}"
+        cells = stored.tocoo()
+        return f"document (row) {cells.row[position]}, word (column) {cells.col[position]}"
 
     check_values(stored.data, name, MAX_COUNT, place)
 

@@ -149,9 +149,8 @@ def make_lda_corpus(
         raise InvalidArgumentError(told)
     checks.fits("n_documents", n_documents, _CELL_BYTES * len(prior))
     n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)
-    checks.fits(
-        "document_length", int(lengths.max()), _TOKEN_BYTES * n_tokens / max(lengths.max(), 1)
-    )
+    longest = int(lengths.max())
+    checks.fits("document_length", longest, _TOKEN_BYTES * n_tokens / max(longest, 1))
     doc_topic = rng.dirichlet(prior, size=n_documents)
     topic_counts = rng.multinomial(np.broadcast_to(lengths, n_documents), doc_topic)
     corpus = Corpus(documents_of_topics(topic_counts, topics, rng)[0])
@@ -281,8 +280,7 @@ def _topics(
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)
     topics = checks.matrix("topic_word", topic_word, "(n_topics, n_words)")
     if not np.isfinite(topics).all() or (topics < 0).any() or not topics.any(axis=1).all():
-        told = "topic_word must be finite and not negative, and each topic needs a word; "
-        raise InvalidArgumentError(f"{told}correct or leave out the topics that break this")
+        raise InvalidArgumentError("topic_word must be finite, from 0, with a word in each topic")
     return topics
 
 

@@ -276,8 +276,7 @@ class DocumentCounts(Selectable):
         """
         checks.choice("unseen", unseen, ("raise", "drop"))
         if self.vocabulary is None:
-            told = "the corpus has no vocabulary, so its columns cannot be matched with words; "
-            raise InvalidArgumentError(f"{told}give one, as in Corpus(counts, vocabulary=...)")
+            raise InvalidArgumentError("the corpus has no vocabulary; give Corpus(vocabulary=...)")
         return self._matched(*columns_of_words(vocabulary), unseen)
 
     def _matched(

@@ -51,9 +51,8 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
         # Arrow writes categories of intervals and of periods, but cannot read them.
         metadata_of_bytes(Path("metadata"), stream.getvalue())
     except Exception as error:
-        told = f"{argument('metadata')} has a column that cannot be written ({error}): make its "
-        told += "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
-        raise InvalidTypeError(told) from error
+        told = f"a column of {argument('metadata')} cannot be written ({error}): make its values of"
+        raise InvalidTypeError(f"{told} one type, or omit it") from error
     return stream.getvalue()
 
 

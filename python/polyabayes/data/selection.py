@@ -324,8 +324,8 @@ class Selectable:
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:
-                told = f"{argument(name)}: document {row} has no label ({value}); "
-                raise InvalidArgumentError(f"{told}give it one, or leave the document out")
+                told = f"{argument(name)}: document {row} has no label ({value}); leave it out"
+                raise InvalidArgumentError(told)
         return found
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
@@ -366,9 +366,8 @@ class Selectable:
         Times are cut into blocks of about equally many documents; equal times share a block.
         """
         if groups is not None and times is not None:
-            raise InvalidArgumentError(
-                f"give {argument('groups')} or {argument('times')}, not both"
-            )
+            told = f"{argument('groups')} and {argument('times')} exclude each other"
+            raise InvalidArgumentError(told)
         if groups is not None:
             return self._labels_of("groups", groups)
         if times is None:
@@ -415,9 +414,7 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        told = (
-            f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that one part has "
-        )
+        told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
         raise InvalidArgumentError(f"{told}{n_test} documents and the other some")
     return np.isin(groups, by_draw[:n_groups])
 

@@ -45,8 +45,7 @@ def read_10x(
     matrices = matrices_of_folder(path) if path.is_dir() else [path]
     if len(matrices) > 1:
         code = f"polyabayes.read_corpus({str(matrices[0])!r}, format='10x')"
-        told = f"{path} has the matrices of {len(matrices)} samples: read one by {code}"
-        raise FileFormatError(told)
+        raise FileFormatError(f"{path} has matrices of {len(matrices)} samples: read one by {code}")
     is_file = path.is_file() and not path.name.removesuffix(".gz").endswith(_MATRIX)
     parts = _of_h5(path, word) if is_file else _of_folder(path, matrices, word)
     counts, names, kinds, barcodes = parts
@@ -54,8 +53,8 @@ def read_10x(
         are_kept = np.array([kind == feature_type for kind in kinds])
         known = ", ".join(map(repr, sorted(set(kinds))))
         if not are_kept.any():
-            told = f"choose one by {argument('feature_type', kinds[0])}"
-            raise FileFormatError(f"{path} has features of the kinds {known}: {told}")
+            one = argument("feature_type", kinds[0])
+            raise FileFormatError(f"{path} has features of the kinds {known}: use {one}")
         totals = np.asarray(counts.sum(axis=0)).ravel()
         told = f"{path.name} has features of the kinds {known}: only {feature_type!r} is read, "
         told += f"with {totals[are_kept].sum() / max(1, totals.sum()):.1%} "
@@ -130,7 +129,6 @@ def _distinct(names: list[str]) -> list[str]:
         free = (x for x in numbered if x not in taken and x not in renamed)
         renamed[next(free) if name in renamed else name] = None
     if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
-        told = f"{len(changed):,} features share their name with another and got a number, as in "
-        told += f"{changed[0]!r}; {argument('word', 'id')} uses their identifiers"
-        warn(told, DataWarning)
+        told = f"{len(changed):,} features share their name and got a number, as {changed[0]!r}; "
+        warn(f"{told}{argument('word', 'id')} uses their identifiers", DataWarning)
     return [*renamed]

@@ -174,7 +174,7 @@ def read_corpus(
         path = checked_path(exposure, "exposure")
         exposure = list(map(number_of, " ".join(read_lines(path)).split()))
         if None in exposure:
-            told = f"{path}: entry {exposure.index(None) + 1} is no number; give one per line"
+            told = f"{path}: number {exposure.index(None) + 1} is no size; give one per line"
             raise FileFormatError(told)
     return corpus.with_exposure(exposure)
 
@@ -208,6 +208,5 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     path = checked_path(path)
     writer, documents = writer_of(path, WRITERS), as_corpus(corpus, "corpus")
     if documents.exposure is not None and writer is not write_npz:
-        told = "write a .npz file, or omit it by corpus.with_exposure(None)"
-        raise InvalidArgumentError(f"{path} cannot hold the exposure of the documents: {told}")
+        raise InvalidArgumentError(f"{path} cannot hold the exposure of the documents: write .npz")
     writer(documents, path)

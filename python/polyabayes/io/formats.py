@@ -101,16 +101,13 @@ def reader_of(
             elif is_corpus:
                 refuse_other_kinds(path, name, options.get("encoding"))
     if name is None or checks.text("format", name) not in readers:
-        told = f"unknown format {name!r}: name it by {argument('format')}; known are "
-        told += ", ".join(readers)
-        if name is None:
-            told = f"the name of {path} does not show its format; {told.partition(': ')[2]}"
-        elif name in TENSOR_READERS:
-            told = f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
-        elif name in READERS:
-            told = f"{path} is a corpus, of format {name!r}: polyabayes.read_corpus reads it, and "
-            told += "CountTensor.from_corpus makes it a tensor"
-        raise InvalidArgumentError(told)
+        known = f"name it by {argument('format')}; known are {', '.join(readers)}"
+        other = "read_tensor" if name in TENSOR_READERS else "read_corpus"
+        if name in READERS or name in TENSOR_READERS:
+            known = f"polyabayes.{other} reads it; else {known}"
+        what = f"unknown format {name!r}" if name else f"{path} does not show its format"
+        raise InvalidArgumentError(f"{what}; {known}")
+
     if path == STANDARD_INPUT and name != piped:
         raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
     try:

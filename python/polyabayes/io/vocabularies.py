@@ -71,8 +71,7 @@ def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
         code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting={3 * is_plain}, "
         code += f"skiprows={is_header:d}, dtype={{{word}: str}}, keep_default_na=False)"
         code += f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
-        told = f"its lines hold numbers beside words; give the words, {code}[{word}].tolist()"
-        raise FileFormatError(f"{path}: {told}")
+        raise FileFormatError(f"{path} holds numbers, too: give {code}[{word}].tolist()")
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
@@ -103,7 +102,6 @@ def words_beside(words: Words | None, path: Path) -> Generator[None]:
         return
     for position, word in enumerate(words):
         if not word.strip() or "\n" in word or word.endswith("\r"):
-            told = "which a file with one word per line cannot hold; write .npz instead"
-            raise InvalidArgumentError(f"word {position} of the vocabulary is {word!r}, {told}")
+            raise InvalidArgumentError(f"word {position}, {word!r}, fits into no line: write .npz")
     with beside(sibling(path, ".vocab"), "".join(f"{word}\n" for word in words).encode()):
         yield

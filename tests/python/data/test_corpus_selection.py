@@ -169,7 +169,7 @@ def test_metadata_survives_a_file(tmp_path):
     pd.testing.assert_frame_equal(back.metadata, corpus.metadata)
     months = pd.Categorical(pd.period_range("2020-01", periods=3, freq="M"))
     for bad in ([1, "a", None], pd.cut([1.0, 2.0, 3.0], 2), months):
-        with pytest.raises(InvalidTypeError, match=r"metadata has a column .*one type"):
+        with pytest.raises(InvalidTypeError, match=r"metadata cannot be written .*one type"):
             write_corpus(Corpus(DENSE, metadata=pd.DataFrame({"x": bad})), tmp_path / "y.npz")
     assert not (tmp_path / "y.npz").exists()
 

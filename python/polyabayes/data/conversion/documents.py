@@ -110,8 +110,8 @@ def source_of_table(
     if not table.n_rows:
         raise InvalidArgumentError(f"{table.title} holds no documents")
     if options and roles.layout != "texts":
-        told = f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
-        raise InvalidArgumentError(f"{told}name it by {table.options('text')}")
+        told = f"{', '.join(options)}: options of texts; name them by {table.options('text')}"
+        raise InvalidArgumentError(told)
     if roles.layout == "texts":
         table.refuse_other_kinds(roles.columns[0])
         texts = without_missing(table, roles.columns[0], on_empty)
@@ -200,9 +200,7 @@ def _beside(
     firsts = first[rows]
     if sizes is not None and (sizes != sizes[firsts]).any():
         row = int(np.argmax(sizes != sizes[firsts]))
-        told = (
-            f"the rows of document {table.values(roles.columns[0])[row]!r} have different exposures"
-        )
+        told = f"rows of document {table.values(roles.columns[0])[row]!r} differ in their exposures"
         raise InvalidArgumentError(f"{table.place(row)}: {told}")
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))

@@ -67,9 +67,7 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
             if all(isinstance(cell, str) for cell in cells):
                 told = f"the columns have their names in row {row}, under a title: read the file "
                 told += f"again with header={row + 1}, or use frame.iloc[{row + 1}:].set_axis("
-                told += (
-                    f"frame.iloc[{row}].tolist(), axis=1).infer_objects().reset_index(drop=True)"
-                )
+                told += f"[*frame.iloc[{row}]], axis=1).infer_objects().reset_index(drop=True)"
                 raise InvalidArgumentError(told)
 
 
@@ -91,9 +89,7 @@ def row_names(rows: Any) -> list[str] | None:
 def refuse_missing_names(names: Any, what: str, code: str) -> None:
     """Refuse names of rows or columns that are missing; `code` leaves those out."""
     if names.nlevels == 1 and names.hasnans:
-        told = (
-            f"the names of {what} are missing at {int(np.argmax(names.isna()))}: if NA is a name "
-        )
+        told = f"a name of {what} is missing, at {int(np.argmax(names.isna()))}: if NA is a name "
         told += f"there, read the file with keep_default_na=False; if not, use {code}"
         raise InvalidArgumentError(told)
 

@@ -142,9 +142,8 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
             left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
             _warn_of_triplets(table, [name for name in names if name not in left_out])
     if merged := [name for name in named.metadata if are_merged(table.values(name))]:
-        told = f"{some(merged)} of {table.title} has labels above blanks, as merged cells: if so, "
-        told += "fill them by corpus.with_metadata(corpus.metadata.ffill())"
-        warn(told, DataWarning)
+        told = f"{some(merged)} of {table.title} has labels above blanks: if cells were merged, "
+        warn(f"{told}use corpus.with_metadata(corpus.metadata.ffill())", DataWarning)
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -157,16 +156,14 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
     if None not in (named.document, named.word) or (named.count and None not in (document, word)):
         return found
     if (named.document, named.word, named.count) != (None, None, None):
-        told = f"{table.title} has the columns {some(names, 8)}; a long table has columns "
-        told += f"of documents and of words: name them by {table.options('document', 'word')}"
-        raise InvalidArgumentError(told)
+        told = f"{table.title} has the columns {some(names, 8)}: name those of documents and of "
+        raise InvalidArgumentError(f"{told}words by {table.options('document', 'word')}")
     # A wide table may have words with these names; it has further columns of counts.
     if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
         return []
     if count is None:
-        told = f"{table.title} has the columns {some(names, 8)}, and no counts: if each row "
-        told += f"is one token, say so by {table.options(document=document, word=word)}; "
-        raise InvalidArgumentError(f"{told}else name the counts by {table.options('count')}")
+        told = f"{some(names, 8)}: name the counts by {table.options('count')}; if each row is one "
+        raise InvalidArgumentError(f"{told}token, {table.options(document=document, word=word)}")
     return found
 
 
@@ -175,8 +172,8 @@ def _text_column(table: Table, names: list[str]) -> str | None:
     headers = [name for name in names if name.lower() in NAMES["text"]]
     found = [name for name in headers if table.kind(name) != "number"]
     if len(found) > 1:
-        told = f"name the texts by {table.options(text=found[0])}"
-        raise InvalidArgumentError(f"{table.title} has the columns {some(found, 8)}: {told}")
+        told = f"{some(found, 8)}: name the texts by {table.options(text=found[0])}"
+        raise InvalidArgumentError(told)
     return found[0] if found else None
 
 

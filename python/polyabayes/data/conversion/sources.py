@@ -56,7 +56,7 @@ def checked_tokens(number: int, document: Any, known: Collection[str] | None = N
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
             raise InvalidTypeError(f"{told}by number go to polyabayes.Corpus(documents)")
         if known is not None and token not in known:
-            told = f"document {number} holds {token!r}, no word of the vocabulary; omit one of them"
+            told = f"document {number} holds {token!r}, which is not in the vocabulary: omit one"
             raise InvalidArgumentError(told)
     return tokens
 
@@ -154,13 +154,11 @@ def anndata(data: Any, layer: str | None = None) -> Source:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
         twice = data.var_names[data.var_names.duplicated()][0]
-        told = "rename them by adata.var_names_make_unique()"
-        raise InvalidArgumentError(f"the AnnData has two variables {twice!r}: {told}")
+        raise InvalidArgumentError(f"two variables {twice!r}: use adata.var_names_make_unique()")
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
-        told = f"features of the kinds {some(kinds)} all count as words of the AnnData: those of "
-        told += f"one kind are adata[:, adata.var['feature_types'] == {kinds[-1]!r}]"
-        warn(told, DataWarning)
+        told = f"features of the kinds {some(kinds)} all count as words: those of one kind are "
+        warn(f"{told}adata[:, adata.var['feature_types'] == {kinds[-1]!r}]", DataWarning)
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
     step = max(len(data), 1) if is_read else _BLOCK_ROWS
@@ -194,9 +192,8 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) ->
         if data.raw is not None:
             call += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
         place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"
-        told = f"{name} of the AnnData holds {entries.data[cell]:.6g} for {place}, so it was "
-        told += f"normalised or log-transformed, but likelihoods need counts: {call}"
-        raise InvalidArgumentError(told)
+        told = f"{name} of the AnnData holds {entries.data[cell]:.6g} for {place}, and is "
+        raise InvalidArgumentError(f"{told}normalised or log-transformed, not counts: {call}")
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 
 

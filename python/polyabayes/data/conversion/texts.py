@@ -72,9 +72,9 @@ def without_missing(table: Table, column: str, on_empty: str | None) -> list[Any
     texts = [None if isinstance(text, str) and text in _MISSING else text for text in texts]
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
-        told = f"no document in column {column!r} at {places_of(missing, table.place)}: "
-        told += f"drop such rows by {table.options(on_empty='drop')}, or keep them "
-        raise InvalidArgumentError(f"{told}as empty by {table.options(on_empty='keep')}")
+        options = f"{table.options(on_empty='drop')} or {table.options(on_empty='keep')}"
+        told = f"no document in column {column!r} at {places_of(missing, table.place)}: use "
+        raise InvalidArgumentError(f"{told}{options}")
     return ["" if text is None else text for text in texts]
 
 

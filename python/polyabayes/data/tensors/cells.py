@@ -112,10 +112,8 @@ def refuse_outside(
     outside = (coordinates < least) | (coordinates >= np.array(shape, dtype=np.int64))
     if outside.any():
         cell, column = (int(index) for index in np.argwhere(outside)[0])
-        told = (
-            f"coordinates: cell {cell} has {coordinates[cell, column]} on axis {axes[column]!r}, "
-        )
-        raise InvalidCountsError(f"{told}not from 0 to {shape[column] - 1}")
+        told = f"coordinates: cell {cell} has {coordinates[cell, column]} on axis {axes[column]!r}"
+        raise InvalidCountsError(f"{told}, not from 0 to {shape[column] - 1}")
 
 
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:
@@ -126,9 +124,8 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     check_values(array, name, MAX_TOTAL, place)
     if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
         largest = int(array.argmax())
-        told = f"{name} holds {array[largest]} at {place(largest)}, but {array.dtype} is exact "
-        told += f"below 2**{np.finfo(array.dtype).nmant + 1} only: give integers"
-        raise InvalidCountsError(told)
+        told = f"{name} holds {array[largest]} at {place(largest)}, for which {array.dtype} is not "
+        raise InvalidCountsError(f"{told}exact: give integers")
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)

@@ -90,9 +90,8 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
         warn(told, DataWarning)
         return
     if ids:
-        told = f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
-        told += f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
-        warn(told, DataWarning)
+        told = f"item {some(ids, 3)} looks like names of rows: if so, leave it out of "
+        warn(f"{told}{argument('items')}, or use frame.set_index({ids[0]!r})", DataWarning)
     warn_of_answers(frame, [item for item in items if item not in ids], is_new=False)
 
 
@@ -139,13 +138,11 @@ def warn_of_answers(
         told = f"{told}; if so, use {use}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)
     if len(blank) > 1:
-        told = f"{some(blank, 3)} have one answer or none: if blanks are missing, say missing=[]; "
-        told += f"if blanks are answers, use {code}.assign(**{code}[{blank}].notna())"
-        warn(told, DataWarning)
+        told = f"{some(blank, 3)} have one answer or none: if blanks are missing, missing=[]; if "
+        warn(f"{told}answers, use {code}.assign(**{code}[{blank}].notna())", DataWarning)
     if spellings:
-        told = f"answers of {some(list(spellings), 3)} differ only in case or blanks, and count as "
-        told += f"different ones: if they are the same, use {code}.replace({spellings})"
-        warn(told, DataWarning)
+        told = f"answers of {some(list(spellings), 3)} differ only in case or blanks: if they are "
+        warn(f"{told}the same, use {code}.replace({spellings})", DataWarning)
 
 
 def _separator_of(levels: list[Any]) -> str:

@@ -488,9 +488,7 @@ class CountTensor:
         """
         if not self.is_complete:
             cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
-            told = (
-                f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, so they have "
-            )
+            told = f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, and have "
             raise InvalidArgumentError(f"{told}no place in an array; to_frame() has all cells")
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > checks.whole_number("max_bytes", max_bytes):

@@ -112,7 +112,5 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
         if are_bad.any():
             row = int(np.argmax(are_bad))
             told = f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not 'M "
-            raise FileFormatError(
-                f"{told}id:count ...' of M ids below {limit}, counts 1 to {MAX_COUNT}"
-            )
+            raise FileFormatError(f"{told}id:count ...' of M ids below {limit}, counts from 1")
         yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

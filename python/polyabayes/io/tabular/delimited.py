@@ -207,8 +207,8 @@ class DelimitedTable(Table):
             told += f"Corpus.from_table({self.as_frame})"
             if number_of(twice[0]) is not None:
                 known = columns_of(len(names), list(map(number_of, names)).count(None))
-                told = f"no header: name its {argument('columns', known)}"
-                told += f" (and {argument('transpose', True)} if its rows are words)"
+                told = f"no header: name its {argument('columns', known)}; if its rows are words, "
+                told += f"also {argument('transpose', True)}"
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
