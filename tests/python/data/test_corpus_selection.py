@@ -42,23 +42,6 @@ def test_rows_are_selected_in_order(corpus, rows, expected):
     assert part.vocabulary.tolist() == WORDS
 
 
-@pytest.mark.parametrize(
-    ("rows", "error", "says"),
-    [
-        ([0, 3], InvalidArgumentError, "3 documents: .* no document 3"),
-        ([-4], InvalidArgumentError, "3 documents: .* no document -4"),
-        ([True, False], InvalidArgumentError, "3 documents: a mask .* got 2"),
-        (slice(0, 0), InvalidArgumentError, "no documents"),
-        ([], InvalidArgumentError, "no documents"),
-        ([0.5], InvalidTypeError, "integer array"),
-        (10**6, InvalidTypeError, r"got 1000000; one document is corpus\[\[0\]\]"),
-    ],
-)
-def test_bad_selection_is_refused(corpus, rows, error, says):
-    with pytest.raises(error, match=says):
-        corpus[rows]
-
-
 def test_scikit_learn_can_split_a_corpus(corpus):
     from sklearn.model_selection import train_test_split
 
