@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
+from helpers.refusals import call_of
 from polyabayes.data.tensors.non_answers import warn_of_non_answers
-from polyabayes.exceptions import DataWarning
+from polyabayes.exceptions import DataWarning, InvalidArgumentError
 
 CYCLE = np.arange(40)
 
@@ -35,10 +36,7 @@ MARKS = {
     "names of surveys": (each("a", "b", "Don\u2019t know", "N.A."), ["Don\u2019t know", "N.A."]),
     "labels of codes": (each("1. Very", "-9. Refused", "2. Not"), ["-9. Refused"]),
     "codes of Stata": (each("1", "2", ".a", "."), [".a", "."]),
-    "other languages": (
-        each("ja", "nein", "Ne sait pas", "\u7121\u56de\u7b54"),
-        ["Ne sait pas", "\u7121\u56de\u7b54"],
-    ),
+    "other languages": (each("ja", "Ne sait pas", "nein"), ["Ne sait pas"]),
     "a category": (pd.Categorical(each("a", "Refused", "b")), ["Refused"]),
     "a scale of seven": (each(1, 2, 3, 4, 5, 6, 7), []),
     "a scale of ten": (each(*range(11)), []),
@@ -94,3 +92,14 @@ def test_several_choices_in_an_answer_are_named_with_the_call_that_divides_them(
     assert tensor.axes == ("q", "hue__blue", "hue__green", "hue__red")
     assert tensor.marginal("hue__red").counts.tolist() == [8, 8, 24]
     assert told_of(frame.assign(hue=each("Yes, a lot", "Yes, a little", "No"))) == []
+
+
+def test_titles_and_merged_cells_of_spreadsheets_are_told_with_the_call_that_reads_them():
+    cells = [["Sales"], [None], ["id", "tea", "mug"], ["A", 2, 3], ["B", 0, 5]]
+    frame = pd.DataFrame(cells, columns=["Sales of 2024", "Unnamed: 1", "Unnamed: 2"])
+    corpus = pb.Corpus(eval(call_of(InvalidArgumentError, pb.Corpus, frame), {"frame": frame}))
+    assert (corpus.ids.tolist(), corpus.counts.toarray().tolist()) == (["A", "B"], [[2, 3], [0, 5]])
+    frame = pd.DataFrame({"region": ["N", None, "S", None, None], "q": list("xyxyx")})
+    (told,) = told_of(frame)
+    filled = eval(told.partition(" use ")[2], {"frame": frame})
+    assert filled["region"].tolist() == list("NNSSS")

@@ -227,7 +227,7 @@ def test_what_cannot_be_written(tmp_path, corpus, write):
     for name in ("x.csv", "x.npz.gz"):
         with pytest.raises(InvalidArgumentError, match=r"its name must end in \.ldac"):
             write_corpus(corpus, tmp_path / name)
-    with pytest.raises(InvalidArgumentError, match=r"word 1 .*write \.npz"):
+    with pytest.raises(InvalidArgumentError, match=r"word 1, .*write \.npz"):
         write_corpus(Corpus(DENSE, ["a", "b\nc", "d"]), tmp_path / "x.ldac")
 
 

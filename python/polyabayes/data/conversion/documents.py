@@ -200,7 +200,7 @@ def _beside(
     firsts = first[rows]
     if sizes is not None and (sizes != sizes[firsts]).any():
         row = int(np.argmax(sizes != sizes[firsts]))
-        told = f"rows of document {table.values(roles.columns[0])[row]!r} differ in their exposures"
+        told = f"rows of document {table.values(roles.columns[0])[row]!r} have different exposures"
         raise InvalidArgumentError(f"{table.place(row)}: {told}")
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))

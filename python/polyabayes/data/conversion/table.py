@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -258,15 +259,32 @@ class Table(Protocol):
 
 
 def are_merged(values: list[Any]) -> bool:
-    """Whether labels stand above missing values, each once, as merged cells of a spreadsheet do."""
+    """Whether labels stand above as many blanks, each once, as in merged cells of a spreadsheet."""
     held = [value for value in values if value is not None]
-    return 1 < len(set(map(str, held))) == len(held) < len(values) and values[0] is not None
+    are_labels = all(isinstance(value, str) for value in held)
+    return are_labels and 1 < len({*held}) == len(held) <= len(values) / 2 and values[0] is not None
 
 
 def is_further_header(fields: Iterable[Any]) -> bool:
     """Whether fields are those of a further header of a survey export, but some that are empty."""
     texts = [text for text in map(str, fields) if text]
     return bool(texts) and all(map(_SECOND_HEADER.fullmatch, texts))
+
+
+def divider(levels: list[Any]) -> str:
+    """What divides several choices in one answer; empty if nothing does.
+
+    Some choice occurs in several answers; beside commas, as sentences have them, there are fewer
+    choices than answers.
+    """
+    texts = [level.strip(" ,;|") for level in levels if isinstance(level, str)]
+    for sep in ";|,":
+        choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
+        is_shared = sep != "," and max(choices.values(), default=0) > 1
+        divided = [text for text in texts if sep in text]
+        if divided and (is_shared or len(choices) < len(texts)):
+            return sep + " " * all(f"{sep} " in text for text in divided)
+    return ""
 
 
 def _is_bag(cell: list[Any]) -> bool:

@@ -194,11 +194,8 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
 
 def _stemmer(language: str, options: Mapping[str, Any]) -> Analyzer:
     Stemmer = import_optional("Stemmer", "stemming needs PyStemmer", "stem")
-    try:
-        stemmer = Stemmer.Stemmer(language)
-    except KeyError as error:
-        told = f"stem={language!r} is not a language of PyStemmer; "
-        raise InvalidArgumentError(f"{told}it knows {', '.join(Stemmer.algorithms())}") from error
+    checks.choice("stem", language, tuple(Stemmer.algorithms()))
+    stemmer = Stemmer.Stemmer(language)
     if options.get("analyzer", "word") != "word":
         raise InvalidArgumentError("stem works on words only; leave analyzer at 'word'")
     from sklearn.feature_extraction.text import CountVectorizer

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.table import are_merged, is_further_header
+from polyabayes.data.conversion.table import are_merged, divider, is_further_header
 from polyabayes.data.names import NAMES, plain
 from polyabayes.exceptions import DataWarning, argument
 
@@ -121,7 +119,7 @@ def warn_of_answers(
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
             told = f"{item!r} has answers above blanks, each once, as merged cells: if so, use "
             warn(f"{told}{code}.assign(**{code}[[{item!r}]].ffill())", DataWarning)
-        if sep := _separator_of(levels):
+        if sep := divider(levels):
             own = f"{code}[{item!r}]"
             told = f"{own}.str.get_dummies({sep!r}).where({own}.notna()).add_prefix('{item}: ')"
             told = f"make each a column by {code}.drop(columns={item!r}).join({told})"
@@ -143,22 +141,6 @@ def warn_of_answers(
     if spellings:
         told = f"answers of {some(list(spellings), 3)} differ only in case or blanks: if they are "
         warn(f"{told}the same, use {code}.replace({spellings})", DataWarning)
-
-
-def _separator_of(levels: list[Any]) -> str:
-    """What divides several choices in one answer; empty if nothing does.
-
-    Some choice occurs in several answers; beside commas, as sentences have them, there are fewer
-    choices than answers.
-    """
-    texts = [level.strip(" ,;|") for level in levels if isinstance(level, str)]
-    for sep in ";|,":
-        choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
-        is_shared = sep != "," and max(choices.values(), default=0) > 1
-        divided = [text for text in texts if sep in text]
-        if divided and (is_shared or len(choices) < len(texts)):
-            return sep + " " * all(f"{sep} " in text for text in divided)
-    return ""
 
 
 def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:

@@ -302,6 +302,7 @@ def records_of(
     except csv.Error as error:
         unended = "unexpected end" in str(error)
         reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
+        reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * ('" "' in header)
         raise _refused(path, line, reason) from error
 
 
