@@ -131,7 +131,7 @@ class Table(Protocol):
                 told = "rows sum to one, as weights of topics in documents do, which are no counts "
                 told += "(bring those), and weights of words in topics, read by "
                 told += f"{OF_TOPICS}{self.as_frame}[{[*odd]}])"
-            elif max(held[name], default=0) > 1 and (self.is_turned or is_expected):
+            elif number > 0 and max(held[name]) > 1 and (self.is_turned or is_expected):
                 told += f"; if they are estimates of counts, use {self.call('.round()')}"
             elif not is_count and any(map(self.numbers_of, {*self.names} - {*given})):
                 told += f", or name properties, {self.call(metadata=given)}"
