@@ -12,7 +12,7 @@ from scipy import sparse
 from polyabayes._support.files import content_of, read_lines, reading, refuse_announced
 from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.sources import Source
+from polyabayes.data.conversion.sources import Source, anndata as source_of_anndata
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
@@ -118,7 +118,8 @@ def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
     with reading(path):
         cells = anndata.read_h5ad(path)
     with content_of(path):
-        return Corpus.from_anndata(cells, layer)
+        code = f"(adata := anndata.read_h5ad({str(path)!r}))"
+        return Corpus._made(source_of_anndata(cells, layer, code))
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -609,3 +609,37 @@ def test_estimates_of_counts_are_refused_with_the_call_that_rounds_them(here):
     options = {"ids": "target_id", "metadata": ["length", "eff_length", "tpm"], "transpose": True}
     told = call_of(FileFormatError, pb.read_corpus, "abundance.tsv", **options)
     assert eval(told, NAMES_OF_CALLS).counts.toarray().tolist() == [[20, 6]]
+
+
+LOGGED = {"X": np.log1p([[1.0, 0, 2], [0, 3, 1]])}
+KINDS = pd.DataFrame({"feature_types": ["Genes", "Genes", "Peaks"]}, list("abc"))
+
+
+@pytest.mark.filterwarnings("ignore:Variable names are not unique")
+@pytest.mark.parametrize(
+    ("own", "call", "n_words"),
+    [
+        ({**LOGGED, "raw": True}, r"use (polyabayes.*)", 3),
+        ({**LOGGED, "layers": True}, r"as in (polyabayes.*)", 3),
+        ({"var": pd.DataFrame(index=list("aab"))}, r"use (\(adata.*)", 3),
+        ({"var": KINDS}, r"kind are (\(adata.*)", 1),
+    ],
+)
+def test_calls_for_a_file_of_cells_are_for_its_path(here, own, call, n_words):
+    anndata = pytest.importorskip("anndata")
+    counts = np.array([[1.0, 0, 2], [0, 3, 1]])
+    cells = anndata.AnnData(own.get("X", counts), var=own.get("var"))
+    cells.raw = anndata.AnnData(counts) if "raw" in own else None
+    cells.layers.update({"counts": counts} if "layers" in own else {})
+    cells.write_h5ad("x.h5ad")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", DataWarning)
+        try:
+            pb.read_corpus("x.h5ad")
+        except FileFormatError as error:
+            told = [warnings.WarningMessage(error, DataWarning, "", 0)]
+    found = eval(
+        re.search(call, str(told[0].message))[1].replace("(), then", "() or"),
+        {**NAMES_OF_CALLS, "anndata": anndata},
+    )
+    assert pb.Corpus(found).counts.toarray().tolist() == counts[:, -n_words:].tolist()

@@ -133,10 +133,11 @@ def is_of(value: Any, package: str, kind: str) -> bool:
     )
 
 
-def anndata(data: Any, layer: str | None = None) -> Source:
+def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     """Count a layer of an AnnData object: cells are documents, variables are words.
 
-    A backing file is read in blocks of rows; the default layer is ``X``.
+    A backing file is read in blocks of rows; the default layer is ``X``. Messages call the object
+    adata; `code` makes it, if it was read from a file.
     """
     known = ["X", *data.layers]
     if layer is not None and (not isinstance(layer, str) or layer not in known):
@@ -147,17 +148,20 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     named = [other for other in others if _OF_COUNTS.search(other)]
     call = "it has no layer of counts; give the raw counts"
     if first := next(iter(named or others), None):
-        code = f"polyabayes.Corpus.from_anndata(adata, layer={first!r})"
-        call = f"counts are in {some(others)}: use it by {argument('layer', first)}, as in {code}"
+        call = f"polyabayes.Corpus.from_anndata({code}, layer={first!r})"
+        call = f"counts are in {some(others)}: use it by {argument('layer', first)}, as in {call}"
+    elif data.raw is not None and not _fractions(data.raw.X[:_ROWS_LOOKED_AT]).any():
+        call = f"counts are in raw: use polyabayes.Corpus({code}.raw.to_adata())"
     if stored is None:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
         twice = data.var_names[data.var_names.duplicated()][0]
-        raise InvalidArgumentError(f"two variables {twice!r}: use adata.var_names_make_unique()")
+        told = f"{code}.var_names_make_unique(), then polyabayes.Corpus(adata)"
+        raise InvalidArgumentError(f"two variables {twice!r}: use {told}")
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
         told = f"features of the kinds {some(kinds)} all count as words: those of one kind are "
-        warn(f"{told}adata[:, adata.var['feature_types'] == {kinds[-1]!r}]", DataWarning)
+        warn(f"{told}{code}[:, adata.var['feature_types'] == {kinds[-1]!r}]", DataWarning)
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
     step = max(len(data), 1) if is_read else _BLOCK_ROWS
@@ -188,8 +192,6 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) ->
     if is_fraction.any():
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
-        if data.raw is not None:
-            call += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
         place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"
         told = f"{name} of the AnnData holds {entries.data[cell]:.6g} for {place}, and is "
         raise InvalidArgumentError(f"{told}normalised or log-transformed, not counts: {call}")
