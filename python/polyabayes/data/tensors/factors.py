@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,22 +80,6 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
     if not len(values):
         raise InvalidArgumentError(f"column {name!r} has no value in any row; omit it")
     return codes.astype(np.int64), _texts(column, values)
-
-
-def known_levels(frame: pd.DataFrame, name: Any, labels: Sequence[str]) -> Integers:
-    """Level of each row among known labels, -1 if missing."""
-    if not one_column(frame, name).notna().any():
-        return np.full(len(frame), -1, dtype=np.int64)
-    codes, found = factor(frame, name)
-    number = {label: level for level, label in enumerate(labels)}
-    used = set(codes.tolist())
-    for level, label in enumerate(found):
-        if level in used and label not in number:
-            place = row_place(frame)(int(np.argmax(codes == level)))
-            told = f"column {name!r} has level {label!r} at {place}, which the model has not seen: "
-            raise InvalidArgumentError(f"{told}it knows {', '.join(map(repr, labels[:10]))}")
-    known = np.array([number.get(label, -1) for label in found] + [-1], dtype=np.int64)
-    return known[codes]
 
 
 def _texts(column: Any, values: Iterable[Any]) -> list[str]:
