@@ -133,7 +133,10 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     names, n_names = table.names, len(table.names)
     fields = [x for name in names[1:] for x in table.values(name)]
     are_numbers = all(x is not None and number_of(x) is not None for x in fields)
-    if not (fields and (sep == "\t" or are_numbers or named_rows(names))):
+    # R divides by blanks, and does not name the column of the row names.
+    is_counted = any(map(table.holds_whole_numbers, names[1:])) and table.n_rows > 1 < n_names - 1
+    is_counted = is_counted and not any(map(is_number, names))
+    if not (fields and (sep == "\t" or are_numbers or named_rows(names) or is_counted)):
         return "", ""
     options = {"format": "csv", "sep": " " if sep == " " else None, "columns": columns}
     options["encoding"] = None if encoding == "utf-8" else encoding

@@ -115,7 +115,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     has_ids = ids is not None and table.are_labels(ids)
     own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
     given = {"ids": own, "metadata": [name for name in others if name != own] or None}
-    turned = _turned(table, labels, given, own or ids)
+    change = table.completion(whole)
+    turned = _turned(table, labels, given, own or ids, change)
     if is_turned:
         return f"If its rows are words, use {turned}"
     found = [_long(table, names, document, word, count)] if is_long else []
@@ -123,7 +124,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
     if len(whole) > 1 or not found:
-        wide = table.options(**given)
+        wide = table.call(change, **given) if change else table.options(**given)
         found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
         found.append(f"w{survey}")
@@ -131,15 +132,15 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     return told[:1].upper() + told[1:]
 
 
-def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name) -> str:
+def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, change: str) -> str:
     """Options or code for words in rows that a column names, beside columns that count nothing."""
     code = table.as_frame
-    is_file = code.startswith("pandas.") and not table.written
+    is_file = code.startswith("pandas.") and not table.written and not change
     if is_file and rows is not None and table.is_distinct(rows):
         return table.options(**given, transpose=True)
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += f".drop(columns={left_out})" * bool(left_out)
-    return f"polyabayes.Corpus({code}.set_index({labels}).T)"
+    return f"polyabayes.Corpus({code}{change}.set_index({labels}).T)"
 
 
 def _long(table: Table, names: Names, document: str, word: Name, count: Name) -> str:

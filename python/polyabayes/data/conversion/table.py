@@ -113,12 +113,10 @@ class Table(Protocol):
         is_expected = name.lower() in NAMES["may count"]
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         if text in NAMES["missing"] or (number is not None and number != number):
+            change = self.completion([x for x in self.names if self.kind(x) == "number"])
             told = f"where nothing was counted, {self.call(filled)}"
-            numbers = [self.values(x) for x in self.names if self.kind(x) == "number"]
-            # Notes below a table count nothing at all.
-            rows = zip(*numbers, strict=True)
-            if len(numbers) > 1 and all({*row} == {None} or None not in row for row in rows):
-                told = f"without rows that count nothing, {self.call(f'.dropna(subset={[name]})')}"
+            if "dropna" in change:
+                told = f"without rows that count nothing, {self.call(change)}"
         elif number is not None and number < 0 and is_count:
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
         elif number is not None and (number < 0 or number % 1 or str(text).endswith("%")):
@@ -141,6 +139,15 @@ class Table(Protocol):
             if self.written.get("thousands") == "." and "decimal" not in self.written:
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         return f"; {told}" * bool(told)
+
+    def completion(self, names: Sequence[str]) -> str:
+        """Code for blanks in columns of counts: 0, unless rows count nothing at all, as notes do."""
+        columns = [self.values(name) for name in names]
+        blank = [name for name, held in zip(names, columns, strict=True) if None in held]
+        rows = zip(*columns, strict=True)
+        if len(names) > 1 and all({*row} == {None} or None not in row for row in rows):
+            return f".dropna(subset={blank[-1:]})" * bool(blank)
+        return ".fillna(0)" * bool(blank)
 
     def complete(self, name: str) -> list[Any]:
         """The values of a column, none of which is missing or blank."""

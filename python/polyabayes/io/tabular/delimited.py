@@ -237,7 +237,8 @@ class DelimitedTable(Table):
         n_found = {len(fields) for _, fields in first}
         has_more = n_found == {len(names) + 1} == {max(sizes, default=0)}
         is_first = names[0].lower() in NAMES["document"] + NAMES["text"] * (not dialect.sep)
-        if has_more and dialect.columns is None and not is_first:
+        # Texts may hold separators, but no table divided by blanks has texts outside quotes.
+        if has_more and dialect.columns is None and not (is_first and self.sep != " "):
             names.insert(0, "")  # R does not name the column of the row names.
         return names, chain(first, records)
 
