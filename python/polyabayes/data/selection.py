@@ -18,9 +18,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 if TYPE_CHECKING:
     import pandas as pd
 
-# Number of blocks of times: long blocks contain the dependence between neighbours, and a standard
-# error with 19 degrees of freedom has a relative error of a sixth.
-_N_BLOCKS = 20
 # Names of missing values of numpy and pandas.
 _MISSING = ("None", "nan", "NaT", "<NA>")
 
@@ -334,19 +331,6 @@ class Selectable:
         values = self._values_of(name, labels)
         return np.array([number_of.setdefault(value, len(number_of)) for value in values])
 
-    def _levels_of(self, name: str, labels: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Distinct labels, in the order of categories or else sorted, and the level of each row."""
-        self._values_of(name, labels)
-        rows = self._rows(name, labels)
-        if str(getattr(rows, "dtype", "")) == "category":
-            used = getattr(rows, "array", rows).remove_unused_categories()
-            return used.categories.to_numpy(), used.codes.astype(np.intp)
-        try:
-            return np.unique(np.asarray(rows), return_inverse=True)
-        except TypeError as error:
-            told = f"{argument(name)} must hold numbers or texts, not both"
-            raise InvalidArgumentError(told) from error
-
     def _ranks_of(self, times: Any) -> NDArray[np.int64]:
         """Number of earlier documents, for each document."""
         values = self._values_of("times", times)
@@ -359,21 +343,6 @@ class Selectable:
         except (TypeError, ValueError) as error:
             told = f"{argument('times')} must be numbers, or dates as 2008-01-31: "
             raise InvalidArgumentError(f"{told}{error}") from None
-
-    def _groups_of(self, groups: Any, times: Any) -> NDArray[np.int64] | None:
-        """The group of every document, numbered from 0; None if neither argument is given.
-
-        Times are cut into blocks of about equally many documents; equal times share a block.
-        """
-        if groups is not None and times is not None:
-            told = f"{argument('groups')} and {argument('times')} exclude each other"
-            raise InvalidArgumentError(told)
-        if groups is not None:
-            return self._labels_of("groups", groups)
-        if times is None:
-            return None
-        blocks = self._ranks_of(times) * _N_BLOCKS // len(self)
-        return np.unique(blocks, return_inverse=True)[1]
 
 
 def _over_words_of(corpus: Any, other: Any) -> Any:

@@ -30,7 +30,7 @@ from polyabayes.likelihood.differences import Contender, score_differences
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors, covariates_by_model
-from polyabayes.likelihood.reliability import shared_caveats, warn_of_few_groups
+from polyabayes.likelihood.reliability import groups_of, shared_caveats, warn_of_few_groups
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import EVENTS, conditions_on_length, log_likelihood
 
@@ -155,7 +155,7 @@ def compare(
     budget = scoring.get("budget")
     settings = check_settings(method=method, event=event, given_length=given_length, budget=budget)
     corpus = read_documents(known.values(), of_layer(documents, layer))
-    labels = corpus._groups_of(groups, times)
+    labels = groups_of(corpus, groups, times)
     warn_of_few_groups(labels)
     policy = scoring.pop("missing_words", None)
     known = {name: _named_by(corpus, model, policy) for name, model in known.items()}
