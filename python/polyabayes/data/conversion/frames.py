@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -60,15 +61,28 @@ def frame_of(table: Any) -> pd.DataFrame | None:
 
 
 def _refuse_titles(frame: pd.DataFrame) -> None:
-    """Refuse a table under a title, as in a spreadsheet: pandas numbers all columns but its own."""
-    are_numbered = [str(column).startswith("Unnamed: ") for column in frame.columns]
-    if any(are_numbered[1:]) and sum(are_numbered) > len(are_numbered) - 2:
-        for row, cells in enumerate(frame.head(_ROWS_LOOKED_AT).itertuples(index=False)):
-            if all(isinstance(cell, str) for cell in cells):
-                told = f"the columns have their names in row {row}, under a title: read the file "
-                told += f"again with header={row + 1}, or use frame.iloc[{row + 1}:].set_axis("
-                told += f"[*frame.iloc[{row}]], axis=1).infer_objects().reset_index(drop=True)"
-                raise InvalidArgumentError(told)
+    """Refuse a table under a title, or with two lines of names: pandas numbers blank ones."""
+    names = [str(column) for column in frame.columns]
+    if frame.columns.nlevels == 2 and any("Unnamed: " in name for name in names):
+        code = "[' '.join(x for x in pair if not x.startswith('Unnamed: ')) for pair in frame]"
+        raise InvalidArgumentError(f"names in two lines: use frame.set_axis({code}, axis=1)")
+    are_numbered = [name.startswith("Unnamed: ") for name in names]
+    head = frame.head(_ROWS_LOOKED_AT if any(are_numbered[1:]) else 0)
+    for row, pair in enumerate(pairwise(head.itertuples(index=False))):
+        above = any(isinstance(x, str) and _is_number(y) for x, y in zip(*pair, strict=True))
+        is_title = above and len({*pair[0]}) == len(names)
+        is_title = is_title or sum(are_numbered) > len(are_numbered) - 2
+        if is_title and all(isinstance(cell, str) for cell in pair[0]):
+            told = f"the columns have their names in row {row}, under a title: read the file "
+            told += f"again with header={row + 1}, or use frame.iloc[{row + 1}:].set_axis("
+            told += f"[*frame.iloc[{row}]], axis=1).infer_objects().reset_index(drop=True)"
+            raise InvalidArgumentError(told)
+        if row == 0 and above and not any(map(_is_number, pair[0])):
+            raise InvalidArgumentError("names in two lines: read the file with header=[0, 1]")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and value == value
 
 
 def _dataset_kind(table: Any) -> str:
