@@ -12,14 +12,8 @@ from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
+from polyabayes.io import kinds
 from polyabayes.io.cells import matrices_of_folder, read_10x, read_h5ad
-from polyabayes.io.kinds import (
-    LOOKED_AT,
-    OPEN,
-    refuse_other_doors,
-    refuse_other_folders,
-    refuse_other_kinds,
-)
 from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrices import ldac, matrix_market as mtx, npz, svmlight
 from polyabayes.io.tabular import corpora, factor_tables as factors
@@ -93,13 +87,15 @@ def reader_of(
         is_corpus = "text" in readers
         name = piped if path == STANDARD_INPUT else format_of(path)
         if name == "text" and path.is_dir():
-            refuse_other_folders(path)
-        refuse_other_doors(path, "Corpus.from_table" if is_corpus else "CountTensor.from_frame")
-        if name in LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
-            if options.keys() & OPTIONS_OF_TABLES and name in OPEN:
+            kinds.refuse_other_folders(path)
+        kinds.refuse_other_doors(
+            path, "Corpus.from_table" if is_corpus else "CountTensor.from_frame"
+        )
+        if name in kinds.LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
+            if options.keys() & OPTIONS_OF_TABLES and name in kinds.OPEN:
                 name = "csv"
             elif is_corpus:
-                refuse_other_kinds(path, name, options.get("encoding"))
+                kinds.refuse_other_kinds(path, name, options.get("encoding"))
     if name is None or checks.text("format", name) not in readers:
         known = f"name it by {argument('format')}; known are {', '.join(readers)}"
         other = "read_tensor" if name in TENSOR_READERS else "read_corpus"

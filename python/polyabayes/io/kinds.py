@@ -11,14 +11,7 @@ from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.names import named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
-from polyabayes.io.tabular.delimited import (
-    LINES_LOOKED_AT,
-    DelimitedTable,
-    Dialect,
-    next_refusal,
-    separator_of,
-    text_code,
-)
+from polyabayes.io.tabular import delimited
 from polyabayes.io.text import files_code, files_of, is_text
 
 _BYTES_LOOKED_AT = 1 << 16
@@ -51,7 +44,7 @@ def refuse_other_folders(path: Path) -> None:
     """Refuse a folder of other files than texts, by the first of them, a text if there is one."""
     files = files_of(path)
     first = path / next(filter(is_text, files), next(iter(files), ""))
-    lines = _head(first)[1][:LINES_LOOKED_AT] if files else []
+    lines = _head(first)[1][: delimited.LINES_LOOKED_AT] if files else []
     head = "\n".join([first.name, *lines])
     for by, pattern, what, remedy in _KINDS:
         found = sorted(path.glob(pattern)) if by == "folder" else []
@@ -73,7 +66,7 @@ def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> No
     block, lines, encoding = _head(path, encoding)
     is_text = encoding != "utf-8" or b"\0" not in block
     head = "" if is_text else block[:20].decode("latin-1")
-    what, remedy = _kind_of(lines[:LINES_LOOKED_AT] if is_text else [], head)
+    what, remedy = _kind_of(lines[: delimited.LINES_LOOKED_AT] if is_text else [], head)
     remedy = _filled(remedy, path)
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
     if is_row or (name in _STRICT and remedy in _FORMATS.values()):
@@ -99,7 +92,11 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table", first: Path = Path()) -> str:
     """A remedy with the names of the file, or of a folder and the first of its files."""
-    names = {"path": repr(str(path)), "content": text_code(path), "first": repr(str(first))}
+    names = {
+        "path": repr(str(path)),
+        "content": delimited.text_code(path),
+        "first": repr(str(first)),
+    }
     files = files_code(path, first.suffix)
     return remedy.format(**names, files=files, taker=taker, **_FORMATS)
 
@@ -120,14 +117,16 @@ def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:
 
 def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     """The same of a table: its lines have equally many numbers or tabs, or a header names roles."""
-    sep = separator_of(lines) or " "
+    sep = delimited.separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
     columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
     try:
-        table = DelimitedTable(path, Dialect(sep, encoding, columns=columns), LINES_LOOKED_AT)
+        table = delimited.DelimitedTable(
+            path, delimited.Dialect(sep, encoding, columns=columns), delimited.LINES_LOOKED_AT
+        )
     except FileFormatError as error:  # Quotes of prose, or another encoding.
         if sep == " " and all(is_number(x) for line in lines for x in line.split()):
-            code = f"map(str.split, {text_code(path)}.splitlines())"
+            code = f"map(str.split, {delimited.text_code(path)}.splitlines())"
             return "lists of numbers", f"polyabayes.Corpus.from_documents({code})"
         return ("a table", str(error.args[0])) if sep == "\t" else ("", "")
     names, n_names = table.names, len(table.names)
@@ -141,5 +140,5 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     options = {"format": "csv", "sep": " " if sep == " " else None, "columns": columns}
     options["encoding"] = None if encoding == "utf-8" else encoding
     told = ", ".join(argument(name, x) for name, x in options.items() if x is not None)
-    then = "" if columns else next_refusal(table)
+    then = "" if columns else delimited.next_refusal(table)
     return f"a table of {n_names} columns", f"read it by {told}{then}"
