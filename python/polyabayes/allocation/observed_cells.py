@@ -177,7 +177,7 @@ def known_cells(tensor: CountTensor, data: Any) -> Integers:
     return np.stack(columns, axis=1)
 
 
-def known_levels(frame: DataFrame, name: Any, labels: Sequence[str]) -> Integers:
+def known_levels(frame: Any, name: Any, labels: Sequence[str]) -> Integers:
     """Level of each row among known labels, -1 if missing."""
     if not one_column(frame, name).notna().any():
         return np.full(len(frame), -1, dtype=np.int64)

@@ -572,12 +572,15 @@ def test_texts_of_a_folder_in_two_encodings_are_refused_with_the_call_that_reads
 DOORS = Path(__file__).with_name("doors.txt").read_text("utf-8").splitlines()
 MODULES = (pb, pd, np, scipy, gzip, json, ast, csv, pathlib, re, itertools)
 NAMES_OF_CALLS = {module.__name__: module for module in MODULES}
+CONTENTS = {"saved": saved, "cells": cells}
 
 
 @pytest.mark.filterwarnings("ignore:left out|Variable names|(document|word) .* counts as much")
 @pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
-    name, content, call, expected, words = eval(row, {**NAMES_OF_CALLS, "saved": saved, "cells": cells})
+    name, content, call, expected, words = eval(
+        row, {**NAMES_OF_CALLS, "saved": saved, "cells": cells}
+    )
     (here / name).parent.mkdir(exist_ok=True)
     (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
     is_whole = re.match(r"\w*[.:[]", call) or not re.match(r"\w+=", call)

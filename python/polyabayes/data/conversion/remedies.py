@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table, divider
+from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
 from polyabayes.data.names import NAMES, counts_nothing, headed, is_headed, named_rows
 
 Name: TypeAlias = str | None
@@ -28,6 +28,8 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     numbers = [name for name in names if name not in labels and name != ids]
     told = _headless(table, names, labels) or _cells(table, names, ids)
     told = told or _marks(table, labels, numbers, ids) or _topics(table, labels, numbers)
+    shares = table.presence(labels, [*labels, *filter(counts_nothing, numbers)])
+    told = told or f"Shares are no counts: {shares}" * bool(shares)
     return told or _documents(table, names, labels, numbers, ids)
 
 
@@ -161,9 +163,6 @@ def _texts(table: Table, names: Names, ids: Name) -> Iterator[str]:
         table.refuse_other_kinds(text)
         what = "list of words" if table.kind(text) == "tokens" else "text"
         told = table.options(text=text, ids=None if ids == text else ids)
-        if what == "text" and (sep := divider([*{*table.values(text)}])):
-            code = f"{table.as_frame}{f'.set_index({ids!r})' * (ids not in (None, text))}[{text!r}]"
-            yield f"with several items in a cell, use polyabayes.Corpus({code}.str.split({sep!r}))"
         if " " in text and "?" not in text and table.may_lack_header:
             roles = {text: "text", ids: "id"}
             columns = [roles.get(x, f"column{k}") for k, x in enumerate(table.names)]

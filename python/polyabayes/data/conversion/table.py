@@ -13,7 +13,7 @@ import numpy as np
 
 from polyabayes.data.conversion import numbers as _numbers
 from polyabayes.data.counts import CountMatrix
-from polyabayes.data.names import NAMES, is_headed
+from polyabayes.data.names import NAMES, headed, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -124,11 +124,15 @@ class Table(Protocol):
             held = {x: self.numbers_of(x) for x in self.names}
             odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
             given = [*dict.fromkeys([*self.given.get("metadata", ()), *odd, name])]
+            ids = self.given.get("ids") or headed(self.names, NAMES["document"])
+            labels = [] if ids is None else [ids]
             sums = [sum(row) for row in zip(*odd.values(), strict=False)]
             if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
                 told = "rows sum to one, as weights of topics in documents do, which are no counts "
                 told += "(bring those), and weights of words in topics, read by "
                 told += f"{OF_TOPICS}{self.as_frame}[{[*odd]}])"
+            elif shares := self.presence(labels, [*labels, *self.given.get("metadata", ())]):
+                told += f"; {shares}"
             elif number > 0 and max(held[name]) > 1 and (self.is_turned or is_expected):
                 told += f"; if they are estimates of counts, use {self.call('.round()')}"
             elif not is_count and any(map(self.numbers_of, {*self.names} - {*given})):
@@ -141,7 +145,7 @@ class Table(Protocol):
         return f"; {told}" * bool(told)
 
     def completion(self, names: Sequence[str]) -> str:
-        """Code for blanks in columns of counts: 0, unless rows count nothing at all, as notes do."""
+        """Code for blanks in columns of counts: 0, unless rows count nothing, as notes."""
         columns = [self.values(name) for name in names]
         blank = [name for name, held in zip(names, columns, strict=True) if None in held]
         rows = zip(*columns, strict=True)
@@ -218,6 +222,18 @@ class Table(Protocol):
             if len(present) < 2 and present <= {*NAMES["present"]}:
                 marks[name] = {x for x in held if held[x] in present}
         return marks
+
+    def presence(self, labels: Sequence[str], left: Sequence[str]) -> str:
+        """Code that counts what is there at all, if all columns but those `left` hold shares."""
+        held = [*chain(*(self.numbers_of(name) for name in self.names if name not in left))]
+        if not min(held, default=1) == 0 < sum(x % 1 for x in held) or max(held) > 1:
+            return ""
+        others = [name for name in left if name not in labels]
+        code = self.as_frame + f".drop(columns={others})" * bool(others)
+        code += f".set_index({list(labels)})" * bool(labels)
+        is_turned = self.is_turned or is_headed(self.row_label, "words in rows")
+        code += ".T" * (is_turned or any(map(self.names_words, labels)))
+        return f"if shares above 0 say that something is there, use polyabayes.Corpus({code} > 0)"
 
     def is_dated(self, name: str) -> bool:
         """Whether the first value of a column is a date or a time."""

@@ -30,6 +30,8 @@ ON_EMPTY = ("raise", "drop", "keep")
 _MOST_PLACES = 50
 _MISSING = ("NA", "NaN", "nan", "<NA>")
 _TEXTS_LOOKED_AT = 200
+# Items have at most so many words.
+_WORDS_OF_ITEM = 4
 # scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
 # Burmese, Khmer, Japanese or Chinese that is longer than a word.
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
@@ -135,6 +137,7 @@ def count_texts(
             texts = checked_texts(texts)
             if not {"token_pattern", "tokenizer", "analyzer"} & options.keys():
                 _warn_of_scripts(texts[:_TEXTS_LOOKED_AT])
+                _warn_of_items(texts[:_TEXTS_LOOKED_AT])
         counts = vectoriser.fit_transform(texts)
     except InvalidTypeError:
         raise
@@ -164,6 +167,19 @@ def _warn_of_scripts(texts: list[str]) -> None:
     told += ": words are two letters or more between blanks and signs. If blanks divide the words, "
     told += "use token_pattern=r'\\S+'; if nothing does, analyzer='char' counts letters, and lists "
     warn(f"{told}of tokens are counted as they are", DataWarning)
+
+
+def _warn_of_items(texts: list[str]) -> None:
+    """Warn of lists of items, such as baskets: a few words each, and no sentences."""
+    for sep in ";|,":
+        items = [item.strip() for text in texts for item in text.split(sep)]
+        are_short = all(x.count(" ") < _WORDS_OF_ITEM and x[-1:] not in ".!?" for x in items)
+        is_long = any(text.count(sep) > 1 for text in texts)
+        is_list = is_long or len({*items}) < len(items) > len(texts)
+        if are_short and is_list and any(" " in item for item in items):
+            option = argument("token_pattern", rf"[^{sep}\s](?:[^{sep}]*[^{sep}\s])?")
+            told = f"texts that look like lists by {sep!r} are divided at blanks, too: if items "
+            warn(f"{told}are whole, use {option}", DataWarning)
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:
