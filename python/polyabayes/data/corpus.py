@@ -405,8 +405,8 @@ def _joined(blocks: list[Any], name: str) -> Source:
     for number, part in enumerate(parts):
         words: tuple[Any, Any] = part.vocabulary, first.vocabulary
         if part.n_words != first.n_words or not np.array_equal(*words):
-            told = f"block {number} of {name} has other words than the first; use aligned_to"
-            raise InvalidArgumentError(told)
+            told = f"block {number} of {name} has other words than the first: use "
+            raise InvalidArgumentError(f"{told}corpus.aligned_to(first.vocabulary)")
 
     def joined(name: str, join: Callable[[list[Any]], Any]) -> Any:
         values = [getattr(part, name) for part in parts]

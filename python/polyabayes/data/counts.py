@@ -40,7 +40,7 @@ _OF_GENES = re.compile(r"ENS[A-Z]*G\d{11}(\.\d+)?|(OTU|ASV)_?\d+|[ACGT]\[[ACGT]>
 _LABELS_LOOKED_AT = 10
 _NO_LABELS = {*NAMES["totals"], *NAMES["no word"]}
 _FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
-_NOT_OBSERVED = "write 0 where nothing was counted, or see AllocationModel.predict_missing"
+_NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"
 _VECTORISE = "count texts by polyabayes.read_corpus, or lists of tokens by Corpus.from_documents"
 
 

@@ -145,7 +145,7 @@ def make_lda_corpus(
     if lengths.dtype.kind not in "iu" or (lengths < 0).any():
         raise InvalidArgumentError(f"document_length must hold whole numbers, got {lengths!r}")
     if lengths.shape not in ((), (n_documents,)):
-        told = f"document_length has shape {lengths.shape}, not that of {n_documents} documents"
+        told = f"document_length has shape {lengths.shape}: give one for each of {n_documents:,}"
         raise InvalidArgumentError(told)
     checks.fits("n_documents", n_documents, _CELL_BYTES * len(prior))
     n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)

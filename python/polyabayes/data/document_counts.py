@@ -276,7 +276,7 @@ class DocumentCounts(Selectable):
         """
         checks.choice("unseen", unseen, ("raise", "drop"))
         if self.vocabulary is None:
-            raise InvalidArgumentError("the corpus has no vocabulary; give Corpus(vocabulary=...)")
+            raise InvalidArgumentError("no vocabulary: give one, as Corpus(counts, vocabulary=...)")
         return self._matched(*columns_of_words(vocabulary), unseen)
 
     def _matched(
@@ -299,10 +299,8 @@ class DocumentCounts(Selectable):
             if not known.any():
                 remedy = f"they have none of its words, as {wanted[0]!r}: give both the same names"
             raise InvalidArgumentError(f"{told}outside the vocabulary; {remedy}")
-        counts = sparse.csr_matrix(
-            (table.data[known], (table.row[known], columns[known])),
-            shape=(self.n_documents, len(wanted)),
-        )
+        places, shape = (table.row[known], columns[known]), (self.n_documents, len(wanted))
+        counts = sparse.csr_matrix((table.data[known], places), shape=shape)
         counts.sort_indices()
         aligned = self._replaced(counts=counts, vocabulary=wanted)
         return aligned, int(table.data[~known].sum())

@@ -52,7 +52,7 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
         metadata_of_bytes(Path("metadata"), stream.getvalue())
     except Exception as error:
         told = f"a column of {argument('metadata')} cannot be written ({error}): make its values of"
-        raise InvalidTypeError(f"{told} one type, or omit it") from error
+        raise InvalidTypeError(f"{told} one type, or omit it by with_metadata(...)") from error
     return stream.getvalue()
 
 

@@ -236,10 +236,8 @@ class Selectable:
             is_kept &= ~self._are_among("stop_words", stop_words)
         if not is_kept.any():
             raise InvalidArgumentError("the filter leaves no words; relax it")
-        found = self._replaced(
-            counts=self.counts[:, is_kept],
-            vocabulary=None if self.vocabulary is None else self.vocabulary[is_kept],
-        )
+        kept = None if self.vocabulary is None else self.vocabulary[is_kept]
+        found = self._replaced(counts=self.counts[:, is_kept], vocabulary=kept)
         shortest = checks.whole_number("min_tokens", min_tokens, least=0)
         lengths = np.asarray(found.counts.sum(axis=1)).ravel()
         if not (lengths >= shortest).any():
@@ -384,7 +382,7 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
         told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
-        raise InvalidArgumentError(f"{told}{n_test} documents and the other some")
+        raise InvalidArgumentError(f"{told}{n_test} documents, the other some: change test_size")
     return np.isin(groups, by_draw[:n_groups])
 
 

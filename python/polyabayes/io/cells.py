@@ -99,10 +99,8 @@ def _of_h5(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]
             refuse_announced(path, n_cells, size)
             parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
             features = group["features"]
-            names, kinds, barcodes = (
-                [text.decode() for text in held[:]]
-                for held in (features[word], features["feature_type"], group["barcodes"])
-            )
+            texts = (features[word], features["feature_type"], group["barcodes"])
+            names, kinds, barcodes = ([text.decode() for text in held[:]] for held in texts)
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
         told = f"{path} is not a feature-barcode matrix of Cell Ranger: {error}; if it is AnnData, "

@@ -208,5 +208,6 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     path = checked_path(path)
     writer, documents = writer_of(path, WRITERS), as_corpus(corpus, "corpus")
     if documents.exposure is not None and writer is not write_npz:
-        raise InvalidArgumentError(f"{path} cannot hold the exposure of the documents: write .npz")
+        told = "write a .npz file, or omit it by corpus.with_exposure(None)"
+        raise InvalidArgumentError(f"{path} cannot hold the exposure of the documents: {told}")
     writer(documents, path)

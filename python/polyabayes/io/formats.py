@@ -88,9 +88,8 @@ def reader_of(
         name = piped if path == STANDARD_INPUT else format_of(path)
         if name == "text" and path.is_dir():
             kinds.refuse_other_folders(path)
-        kinds.refuse_other_doors(
-            path, "Corpus.from_table" if is_corpus else "CountTensor.from_frame"
-        )
+        taker = "Corpus.from_table" if is_corpus else "CountTensor.from_frame"
+        kinds.refuse_other_doors(path, taker)
         if name in kinds.LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
             if options.keys() & OPTIONS_OF_TABLES and name in kinds.OPEN:
                 name = "csv"

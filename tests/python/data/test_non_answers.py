@@ -19,8 +19,7 @@ def each(*levels):
 
 
 def told_of(frame):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         warn_of_non_answers(frame, list(frame.columns))
     return [str(warning.message) for warning in caught]
 
@@ -96,10 +95,11 @@ def test_several_choices_in_an_answer_are_named_with_the_call_that_divides_them(
 
 def test_titles_and_merged_cells_of_spreadsheets_are_told_with_the_call_that_reads_them():
     cells = [["Sales"], [None], ["id", "tea", "mug"], ["A", 2, 3], ["B", 0, 5]]
-    frame = pd.DataFrame(cells, columns=["Sales of 2024", "Unnamed: 1", "Unnamed: 2"])
-    corpus = pb.Corpus(eval(call_of(InvalidArgumentError, pb.Corpus, frame), {"frame": frame}))
-    assert (corpus.ids.tolist(), corpus.counts.toarray().tolist()) == (["A", "B"], [[2, 3], [0, 5]])
+    two = pd.MultiIndex.from_tuples([(name, "Unnamed: 0_level_1") for name in cells[2]])
+    for rows, names in ((cells, ["Sales of 2024", "Unnamed: 1", "Unnamed: 2"]), (cells[3:], two)):
+        frame = pd.DataFrame(rows, columns=names)
+        corpus = pb.Corpus(eval(call_of(InvalidArgumentError, pb.Corpus, frame), {"frame": frame}))
+        assert [*corpus.ids, *corpus.counts.toarray().ravel()] == ["A", "B", 2, 3, 0, 5]
     frame = pd.DataFrame({"region": ["N", None, "S", None, None], "q": list("xyxyx")})
     (told,) = told_of(frame)
-    filled = eval(told.partition(" use ")[2], {"frame": frame})
-    assert filled["region"].tolist() == list("NNSSS")
+    assert [*eval(told.partition(" use ")[2], {"frame": frame})["region"]] == list("NNSSS")

@@ -374,7 +374,7 @@ def test_bad_counts_of_cells_are_located():
         ({"labels": {"eye": [1, 2]}}, "labels of axis 'eye' .* entry 0 is 1 of type int"),
         ({"labels": ["ab", None]}, "labels of axis 'hair' must be a sequence of str, got 'ab'"),
         ({"labels": [["a"]]}, "labels has 1 entries for 2 axes"),
-        ({"labels": "ab"}, "labels must map axes to sequences of str"),
+        ({"labels": "ab"}, "labels must hold a sequence of str or None"),
         ({"shape": (2,)}, "1 entries for 2 axes"),
         ({"shape": (0, 2)}, "axis 'hair' has no levels"),
         ({"shape": (-1, 2)}, "entry of shape must be between 0 and"),

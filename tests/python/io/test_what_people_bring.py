@@ -590,8 +590,7 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         own, source = {"vocabulary": name}, "x.ldac"
     if call:
         parts = [call] if is_whole else re.split(r", (?=\w+=)", call)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as told:
             try:
                 names["corpus"] = pb.read_corpus(source, **own)
             except PolyabayesError as error:
@@ -612,11 +611,3 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         np.testing.assert_allclose(values, expected)
         own = [] if vocabulary is None else [word.replace(" ", "\xa0") for word in vocabulary]
         assert own == words.split(" ") if words else not own
-
-
-def test_estimates_of_counts_are_refused_with_the_call_that_rounds_them(here):
-    lines = "target_id\tlength\teff_length\test_counts\ttpm\nT1\t1500\t1300.2\t20\t10.5\n"
-    (here / "abundance.tsv").write_text(lines + "T2\t900\t700.1\t5.8\t3.2\n")
-    options = {"ids": "target_id", "metadata": ["length", "eff_length", "tpm"], "transpose": True}
-    told = call_of(FileFormatError, pb.read_corpus, "abundance.tsv", **options)
-    assert eval(told, NAMES_OF_CALLS).counts.toarray().tolist() == [[20, 6]]

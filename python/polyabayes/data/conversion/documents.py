@@ -201,7 +201,7 @@ def _beside(
     if sizes is not None and (sizes != sizes[firsts]).any():
         row = int(np.argmax(sizes != sizes[firsts]))
         told = f"rows of document {table.values(roles.columns[0])[row]!r} have different exposures"
-        raise InvalidArgumentError(f"{table.place(row)}: {told}")
+        raise InvalidArgumentError(f"{table.place(row)}: {told}; give a document one exposure")
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))
     kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]

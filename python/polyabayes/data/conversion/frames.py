@@ -64,8 +64,9 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
     """Refuse a table under a title, or with two lines of names: pandas numbers blank ones."""
     names = [str(column) for column in frame.columns]
     if frame.columns.nlevels == 2 and any("Unnamed: " in name for name in names):
-        code = "[' '.join(x for x in pair if not x.startswith('Unnamed: ')) for pair in frame]"
-        raise InvalidArgumentError(f"names in two lines: use frame.set_axis({code}, axis=1)")
+        pairs = ([x for x in own if "Unnamed: " not in str(x)] for own in frame.columns.tolist())
+        code = f"frame.set_axis({[' '.join(map(str, own)) for own in pairs]}, axis=1)"
+        raise InvalidArgumentError(f"names in two lines: use {code}")
     are_numbered = [name.startswith("Unnamed: ") for name in names]
     head = frame.head(_ROWS_LOOKED_AT if any(are_numbered[1:]) else 0)
     for row, pair in enumerate(pairwise(head.itertuples(index=False))):
@@ -129,8 +130,7 @@ class FrameTable(Table):
     ) -> None:
         self.frame, self.title, self.taker, self.code = flat(frame).copy(False), title, taker, code
         self.has_headers = not hasattr(self.frame.columns, "step")
-        code = "table.loc[:, table.columns.notna()]"
-        refuse_missing_names(self.frame.columns, "columns", code)
+        refuse_missing_names(self.frame.columns, "columns", "table.loc[:, table.columns.notna()]")
         self.names = checked_words([str(name) for name in self.frame.columns]).tolist()
         self.frame.columns = self.names
         self.n_rows = len(frame)

@@ -28,7 +28,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     numbers = [name for name in names if name not in labels and name != ids]
     told = _headless(table, names, labels) or _cells(table, names, ids)
     told = told or _marks(table, labels, numbers, ids) or _topics(table, labels, numbers)
-    shares = table.presence(labels, [*labels, *filter(counts_nothing, numbers)])
+    shares = table.presence(labels)
     told = told or f"Shares are no counts: {shares}" * bool(shares)
     return told or _documents(table, names, labels, numbers, ids)
 

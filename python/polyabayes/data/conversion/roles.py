@@ -26,8 +26,6 @@ _FAR_LARGER = 10
 _FEW_LEVELS = 2
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
-# Columns of quanteda's summary of a corpus.
-_OF_SUMMARY = {"types", "tokens"}
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     text = named.text
     if text is None:
         lower = {name.lower() for name in rest if table.kind(name) != "text"}
-        if lower.issuperset(_OF_SUMMARY) and len(lower) == len(rest):
+        if lower.issuperset({"types", "tokens"}) and len(lower) == len(rest):
             told = "is a summary of texts, not counts of words: in R, quanteda::convert(dfm, 'data."
             told = f"{table.title} {told}frame') makes a table of those; if its columns are words, "
             raise InvalidArgumentError(f"{told}use {table.options(layout='wide')}")

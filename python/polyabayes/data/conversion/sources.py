@@ -56,7 +56,10 @@ def checked_tokens(number: int, document: Any, known: Collection[str] | None = N
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
             raise InvalidTypeError(f"{told}by number go to polyabayes.Corpus(documents)")
         if known is not None and token not in known:
-            raise InvalidArgumentError(f"document {number}: {token!r} is not in the vocabulary")
+            told = (
+                f"document {number}: {token!r} is not in the vocabulary: omit the vocabulary, or "
+            )
+            raise InvalidArgumentError(f"{told}drop the word")
     return tokens
 
 
@@ -127,10 +130,8 @@ def is_tomotopy(value: Any) -> bool:
 
 def is_of(value: Any, package: str, kind: str) -> bool:
     """Whether a value is of a class of a package, which is not imported."""
-    return any(
-        base.__name__ == kind and base.__module__.partition(".")[0] == package
-        for base in type(value).__mro__
-    )
+    bases = [(x.__module__.partition(".")[0], x.__name__) for x in type(value).__mro__]
+    return (package, kind) in bases
 
 
 def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:

@@ -131,7 +131,7 @@ class Table(Protocol):
                 told = "rows sum to one, as weights of topics in documents do, which are no counts "
                 told += "(bring those), and weights of words in topics, read by "
                 told += f"{OF_TOPICS}{self.as_frame}[{[*odd]}])"
-            elif shares := self.presence(labels, [*labels, *self.given.get("metadata", ())]):
+            elif shares := self.presence(labels):
                 told += f"; {shares}"
             elif number > 0 and max(held[name]) > 1 and (self.is_turned or is_expected):
                 told += f"; if they are estimates of counts, use {self.call('.round()')}"
@@ -223,15 +223,13 @@ class Table(Protocol):
                 marks[name] = {x for x in held if held[x] in present}
         return marks
 
-    def presence(self, labels: Sequence[str], left: Sequence[str]) -> str:
-        """Code that counts what is there at all, if all columns but those `left` hold shares."""
-        held = [*chain(*(self.numbers_of(name) for name in self.names if name not in left))]
+    def presence(self, labels: Sequence[str]) -> str:
+        """Code that counts what is there at all, if all columns but labels hold shares."""
+        held = [*chain(*(self.numbers_of(name) for name in self.names if name not in labels))]
         if not min(held, default=1) == 0 < sum(x % 1 for x in held) or max(held) > 1:
             return ""
-        others = [name for name in left if name not in labels]
-        code = self.as_frame + f".drop(columns={others})" * bool(others)
-        code += f".set_index({list(labels)})" * bool(labels)
         is_turned = self.is_turned or is_headed(self.row_label, "words in rows")
+        code = self.as_frame + f".set_index({list(labels)})" * bool(labels)
         code += ".T" * (is_turned or any(map(self.names_words, labels)))
         return f"if shares above 0 say that something is there, use polyabayes.Corpus({code} > 0)"
 

@@ -47,7 +47,9 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
             raise InvalidArgumentError(told)
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
-        raise InvalidTypeError(f"labels must map axes to sequences of str, got {labels!r}")
+        raise InvalidTypeError(
+            f"labels must hold a sequence of str or None for each axis, got {labels!r}"
+        )
     if len(labels) != len(axes):
         told = f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
         raise InvalidArgumentError(f"{told}give one for each, None for an axis without labels")
@@ -73,10 +75,8 @@ def checked_shape(
     """Size of each axis: as given, else by its labels, else by its largest coordinate."""
     if shape is None:
         largest = coordinates.max(axis=0, initial=-1).tolist()
-        sizes = tuple(
-            top + 1 if names is None else len(names)
-            for top, names in zip(largest, labels, strict=True)
-        )
+        pairs = zip(largest, labels, strict=True)
+        sizes = tuple(top + 1 if names is None else len(names) for top, names in pairs)
     else:
         sizes = checked_sizes(shape)
     if len(sizes) != len(axes):
@@ -113,7 +113,7 @@ def refuse_outside(
     if outside.any():
         cell, column = (int(index) for index in np.argwhere(outside)[0])
         told = f"coordinates: cell {cell} has {coordinates[cell, column]} on axis {axes[column]!r}"
-        raise InvalidCountsError(f"{told}, not from 0 to {shape[column] - 1}")
+        raise InvalidCountsError(f"{told}, not from 0 to {shape[column] - 1}: give a larger shape")
 
 
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:

@@ -66,7 +66,8 @@ class CountTensor:
     labels: AxisLabels
 
     def __init__(self) -> None:
-        raise InvalidTypeError("CountTensor is made by from_dense, from_frame or read_tensor")
+        told = "from_dense, from_coo, from_frame, from_corpus or read_tensor"
+        raise InvalidTypeError(f"CountTensor is made by {told}")
 
     @classmethod
     def _from_checked(
@@ -360,10 +361,8 @@ class CountTensor:
 
     def _repr_html_(self) -> str:
         """Axes, their sizes and first labels, for notebooks."""
-        labels = [
-            "" if names is None else ", ".join(map(str, names[:_LABELS_SHOWN]))
-            for names in self.labels
-        ]
+        shown = [() if names is None else names[:_LABELS_SHOWN] for names in self.labels]
+        labels = [", ".join(map(str, names)) for names in shown]
         columns = {"axis": self.axes, "size": self.shape, "first labels": labels}
         return html_table(columns_of(columns), repr(self).strip("<>"))
 
@@ -371,10 +370,9 @@ class CountTensor:
         """Whether axes, shape, labels and all counts are the same."""
         if not isinstance(other, CountTensor):
             return NotImplemented
-        return (self.axes, self.shape) == (other.axes, other.shape) and all(
-            np.array_equal(mine, its)
-            for mine, its in zip(self._arrays(), other._arrays(), strict=True)
-        )
+        pairs = zip(self._arrays(), other._arrays(), strict=True)
+        is_like = (self.axes, self.shape) == (other.axes, other.shape)
+        return is_like and all(np.array_equal(mine, its) for mine, its in pairs)
 
     __hash__ = None  # type: ignore[assignment]
 
