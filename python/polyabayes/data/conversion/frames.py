@@ -72,7 +72,7 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
     for row, pair in enumerate(pairwise(head.itertuples(index=False))):
         above = any(isinstance(x, str) and _is_number(y) for x, y in zip(*pair, strict=True))
         is_title = above and len({*pair[0]}) == len(names)
-        is_title = is_title or sum(are_numbered) > len(are_numbered) - 2
+        is_title = is_title or sum(are_numbered) > max(1, len(are_numbered) - 2)
         if is_title and all(isinstance(cell, str) for cell in pair[0]):
             told = f"the columns have their names in row {row}, under a title: read the file "
             told += f"again with header={row + 1}, or use frame.iloc[{row + 1}:].set_axis("
