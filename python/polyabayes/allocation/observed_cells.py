@@ -11,9 +11,10 @@ from polyabayes.allocation.graphs.network import Network
 from polyabayes.allocation.graphs.rates import RatePoints, rate_points
 from polyabayes.allocation.graphs.tied_levels import match_levels
 from polyabayes.allocation.layout import Layout, as_tensor, lay_out
+from polyabayes.data.conversion.frames import row_place
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.cells import Integers
-from polyabayes.data.tensors.factors import axis_names, checked_frame, known_levels
+from polyabayes.data.tensors.factors import axis_names, checked_frame, factor, one_column
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     InvalidArgumentError,
@@ -174,6 +175,22 @@ def known_cells(tensor: CountTensor, data: Any) -> Integers:
         known = list(map(str, range(size) if labels is None else labels))
         columns.append(known_levels(frame, named[axis], known))
     return np.stack(columns, axis=1)
+
+
+def known_levels(frame: Any, name: Any, labels: Sequence[str]) -> Integers:
+    """Level of each row among known labels, -1 if missing."""
+    if not one_column(frame, name).notna().any():
+        return np.full(len(frame), -1, dtype=np.int64)
+    codes, found = factor(frame, name)
+    number = {label: level for level, label in enumerate(labels)}
+    used = set(codes.tolist())
+    for level, label in enumerate(found):
+        if level in used and label not in number:
+            place = row_place(frame)(int(np.argmax(codes == level)))
+            told = f"column {name!r} has level {label!r} at {place}, which the model has not seen: "
+            raise InvalidArgumentError(f"{told}it knows {', '.join(map(repr, labels[:10]))}")
+    known = np.array([number.get(label, -1) for label in found] + [-1], dtype=np.int64)
+    return known[codes]
 
 
 def _levels(tensor: CountTensor, other: CountTensor, axis: int) -> Integers:

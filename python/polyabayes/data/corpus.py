@@ -128,8 +128,7 @@ class Corpus(DocumentCounts):
                 raise InvalidArgumentError(told)
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
-            told = f"ids: {twice!r} and perhaps others name several documents, "
-            told += "so rows of tables cannot be matched with each: rename them, or drop "
+            told = f"ids: {twice!r} and perhaps others name several documents: rename or drop "
             warn(f"{told}all but the first by corpus[~corpus.duplicated('ids')]", DataWarning)
         # Those that come with the counts stand in their order.
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
@@ -284,8 +283,7 @@ class Corpus(DocumentCounts):
         """
         frame = frames.frame_of(table)
         if frame is None:
-            told = f"got {type(table).__name__}"
-            raise InvalidTypeError(f"table must be a DataFrame or another table, {told}")
+            raise InvalidTypeError(f"table must be a DataFrame, got {type(table).__name__}")
         options["text"] = text
         named = NamedColumns.taken_from(options)
         checked, source = checked_on_empty(on_empty), frames.FrameTable(frame)
@@ -369,8 +367,8 @@ def of_layer(documents: Any, layer: str | None) -> Any:
     if layer is None:
         return documents
     if not sources.is_anndata(documents):
-        told = f"got {type(documents).__name__}"
-        raise InvalidTypeError(f"{argument('layer')} is for an AnnData, {told}")
+        kind = type(documents).__name__
+        raise InvalidTypeError(f"{argument('layer')} is for an AnnData, got {kind}")
     return Corpus.from_anndata(documents, layer)
 
 
@@ -407,8 +405,8 @@ def _joined(blocks: list[Any], name: str) -> Source:
     for number, part in enumerate(parts):
         words: tuple[Any, Any] = part.vocabulary, first.vocabulary
         if part.n_words != first.n_words or not np.array_equal(*words):
-            told = f"block {number} of {name} has other words than the first; "
-            raise InvalidArgumentError(f"{told}align it by corpus.aligned_to(first.vocabulary)")
+            told = f"block {number} of {name} has other words than the first: use "
+            raise InvalidArgumentError(f"{told}corpus.aligned_to(first.vocabulary)")
 
     def joined(name: str, join: Callable[[list[Any]], Any]) -> Any:
         values = [getattr(part, name) for part in parts]

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,18 +39,9 @@ _OF_DOCUMENTS = re.compile(
 _OF_GENES = re.compile(r"ENS[A-Z]*G\d{11}(\.\d+)?|(OTU|ASV)_?\d+|[ACGT]\[[ACGT]>[ACGT]\][ACGT]")
 _LABELS_LOOKED_AT = 10
 _NO_LABELS = {*NAMES["totals"], *NAMES["no word"]}
-_FRACTIONS = (
-    "weights, such as tf-idf and normalised or log-transformed values, have no likelihood: bring "
-    "the counts that they were made of"
-)
-_NOT_OBSERVED = (
-    "write 0 where nothing was counted; if a cell was not observed, see log_evidence, decompose "
-    "and predict_missing of an AllocationModel, which take observed='nan'"
-)
-_VECTORISE = (
-    "count the words of raw text first, for example with polyabayes.read_corpus, or give lists of "
-    "tokens to Corpus.from_documents"
-)
+_FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
+_NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"
+_VECTORISE = "count texts by polyabayes.read_corpus, or lists of tokens by Corpus.from_documents"
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -98,8 +88,7 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
     first: dict[Any, int] = {}
     for place, label in enumerate(labels):
         if first.setdefault(label, place) < place:
-            told = f"{holds} {label!r} twice, the second time at {place}; "
-            raise InvalidArgumentError(f"{told}{remedy}")
+            raise InvalidArgumentError(f"{holds} {label!r} twice, again at {place}; {remedy}")
     return labels
 
 
@@ -136,26 +125,6 @@ def warn_if_turned(words: Any, ids: Any) -> None:
             code = "polyabayes.Corpus(corpus.counts.T, corpus.ids, corpus.vocabulary)"
             told += f"use {code}, or {argument('transpose', True)} of a table in a file"
             warn(told, DataWarning)
-
-
-# Words of each living model with a vocabulary, and their columns. They are kept outside the models,
-# so that pickles and copies ignore them.
-_columns: WeakKeyDictionary[Any, tuple[Any, Words, dict[str, int]]] = WeakKeyDictionary()
-
-
-def kept_columns(owner: Any, vocabulary: Any) -> tuple[Words, dict[str, int]]:
-    """Checked words and the column of each; made anew only if the words of `owner` changed.
-
-    Words are made read-only, so that the same array has the same words.
-    """
-    before, words, columns = _columns.get(owner, (None, None, None))
-    is_same = before is vocabulary and isinstance(vocabulary, np.ndarray)
-    if words is None or columns is None or not (is_same and not vocabulary.flags.writeable):
-        words, columns = columns_of_words(vocabulary)
-        if isinstance(vocabulary, np.ndarray):
-            vocabulary.flags.writeable = False
-        _columns[owner] = vocabulary, words, columns
-    return words, columns
 
 
 def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
@@ -262,17 +231,14 @@ def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
         raise InvalidArgumentError(f"{told}document, or array.reshape(-1, 1) if it is one word")
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
-            told = f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum "
-            told += f"of 1 is required. {name} must hold at least one document and one word"
-            raise InvalidArgumentError(told)
+            told = f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum of "
+            raise InvalidArgumentError(f"{told}1 is required. {name} must hold at least one each")
 
 
 def _check_values(stored: Any, name: str) -> None:
     def place(position: int) -> str:
-        if stored.format == "csr":
-            row = int(np.searchsorted(stored.indptr, position, side="right")) - 1
-            return f"document (row) {row}, word (column) {stored.indices[position]}"
-        return f"document (row) {stored.row[position]}, word (column) {stored.col[position]}"
+        cells = stored.tocoo()
+        return f"document (row) {cells.row[position]}, word (column) {cells.col[position]}"
 
     check_values(stored.data, name, MAX_COUNT, place)
 

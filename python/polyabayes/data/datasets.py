@@ -143,16 +143,14 @@ def make_lda_corpus(
     prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, len(topics))
     lengths = np.asarray(document_length)
     if lengths.dtype.kind not in "iu" or (lengths < 0).any():
-        told = f"got {document_length!r}"
-        raise InvalidArgumentError(f"document_length must hold non-negative whole numbers, {told}")
+        raise InvalidArgumentError(f"document_length must hold whole numbers, got {lengths!r}")
     if lengths.shape not in ((), (n_documents,)):
-        told = f"give an int or one entry for each of the {n_documents} documents"
-        raise InvalidArgumentError(f"document_length has shape {lengths.shape}; {told}")
+        told = f"document_length has shape {lengths.shape}: give one for each of {n_documents:,}"
+        raise InvalidArgumentError(told)
     checks.fits("n_documents", n_documents, _CELL_BYTES * len(prior))
     n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)
-    checks.fits(
-        "document_length", int(lengths.max()), _TOKEN_BYTES * n_tokens / max(lengths.max(), 1)
-    )
+    longest = int(lengths.max())
+    checks.fits("document_length", longest, _TOKEN_BYTES * n_tokens / max(longest, 1))
     doc_topic = rng.dirichlet(prior, size=n_documents)
     topic_counts = rng.multinomial(np.broadcast_to(lengths, n_documents), doc_topic)
     corpus = Corpus(documents_of_topics(topic_counts, topics, rng)[0])
@@ -282,8 +280,7 @@ def _topics(
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)
     topics = checks.matrix("topic_word", topic_word, "(n_topics, n_words)")
     if not np.isfinite(topics).all() or (topics < 0).any() or not topics.any(axis=1).all():
-        told = "topic_word must be finite and not negative, and each topic needs a word; "
-        raise InvalidArgumentError(f"{told}correct or leave out the topics that break this")
+        raise InvalidArgumentError("topic_word must be finite, from 0, with a word in each topic")
     return topics
 
 

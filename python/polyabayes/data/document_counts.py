@@ -199,9 +199,8 @@ class DocumentCounts(Selectable):
         totals = self._lengths().astype(np.float64)
         empty = np.flatnonzero(totals == 0)
         if len(empty):
-            told = f"{argument('exposure', 'total')} needs counts in each document, "
-            told += f"but document {empty[0]} has none; leave out the {len(empty):,} that are empty"
-            raise InvalidArgumentError(told)
+            told = f"{argument('exposure', 'total')} needs counts in each document: leave out the "
+            raise InvalidArgumentError(f"{told}{len(empty):,} without any, such as {empty[0]}")
         return totals / totals.mean()
 
     def with_metadata(self, metadata: Any) -> Self:
@@ -277,8 +276,7 @@ class DocumentCounts(Selectable):
         """
         checks.choice("unseen", unseen, ("raise", "drop"))
         if self.vocabulary is None:
-            told = "the corpus has no vocabulary, so its columns cannot be matched with words; "
-            raise InvalidArgumentError(f"{told}give one, as in Corpus(counts, vocabulary=...)")
+            raise InvalidArgumentError("no vocabulary: give one, as Corpus(counts, vocabulary=...)")
         return self._matched(*columns_of_words(vocabulary), unseen)
 
     def _matched(
@@ -301,10 +299,8 @@ class DocumentCounts(Selectable):
             if not known.any():
                 remedy = f"they have none of its words, as {wanted[0]!r}: give both the same names"
             raise InvalidArgumentError(f"{told}outside the vocabulary; {remedy}")
-        counts = sparse.csr_matrix(
-            (table.data[known], (table.row[known], columns[known])),
-            shape=(self.n_documents, len(wanted)),
-        )
+        places, shape = (table.row[known], columns[known]), (self.n_documents, len(wanted))
+        counts = sparse.csr_matrix((table.data[known], places), shape=shape)
         counts.sort_indices()
         aligned = self._replaced(counts=counts, vocabulary=wanted)
         return aligned, int(table.data[~known].sum())

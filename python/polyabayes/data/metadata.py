@@ -27,8 +27,8 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
         series = "; use metadata.to_frame()" * hasattr(values, "to_frame")
         raise InvalidTypeError(f"{told}got {type(values).__name__}{series}")
     if len(frame) != n_documents:
-        told = f"{argument('metadata')} has {len(frame):,} rows for {n_documents:,} documents; "
-        raise InvalidArgumentError(f"{told}give one row for each")
+        told = f"{argument('metadata')} has {len(frame):,} rows for {n_documents:,} documents"
+        raise InvalidArgumentError(told)
     names = [str(name) for name in frame.columns]
     distinct(names, f"{argument('metadata')} has the column", "rename one")
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
@@ -51,9 +51,8 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
         # Arrow writes categories of intervals and of periods, but cannot read them.
         metadata_of_bytes(Path("metadata"), stream.getvalue())
     except Exception as error:
-        told = f"{argument('metadata')} has a column that cannot be written ({error}): make its "
-        told += "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
-        raise InvalidTypeError(told) from error
+        told = f"a column of {argument('metadata')} cannot be written ({error}): make its values of"
+        raise InvalidTypeError(f"{told} one type, or omit it by with_metadata(...)") from error
     return stream.getvalue()
 
 

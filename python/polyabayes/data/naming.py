@@ -14,6 +14,7 @@ from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.conversion.table import ROUNDED
 from polyabayes.data.counts import columns_of_words
 from polyabayes.data.names import NAMES, is_headed, names_documents
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
@@ -21,9 +22,6 @@ from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 # Folders, endings of names of files, and decimals of whole numbers; other endings, such as ".v1",
 # may tell documents apart.
 _OF_FILES = re.compile(r".*[/\\]|(\.(txt|csv|tsv|json|xml|html|md|pdf|docx|gz|0))+$")
-
-# Largest error of a sum of rounded probabilities.
-_ROUNDED = 0.01
 
 
 def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
@@ -188,7 +186,7 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         return topics, vocabulary
     frame = frame.infer_objects()
     numbers = [column for column in frame.columns if column.lower() in NAMES["row"]]
-    are_shares = np.allclose(frame.select_dtypes("number").sum(axis=1), 1, _ROUNDED)
+    are_shares = np.allclose(frame.select_dtypes("number").sum(axis=1), 1, ROUNDED)
     labels = [
         column
         for column in frame.columns.drop(numbers)
@@ -198,7 +196,7 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     turned = frame.drop(columns=numbers + labels)
     if turned.empty:
         raise checks.wrong(name, None, f"holds no numbers: use {name}.astype(float)")
-    of_columns, of_rows = (np.allclose(turned.sum(axis=axis), 1, _ROUNDED) for axis in (0, 1))
+    of_columns, of_rows = (np.allclose(turned.sum(axis=axis), 1, ROUNDED) for axis in (0, 1))
     has_words = of_columns and not of_rows
     terms = [column for column in labels if is_headed(column, "words in rows")]
     rest = [column for column in frame.columns if column not in numbers + terms]
@@ -218,7 +216,8 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        told = f"has other columns than {argument('vocabulary')}: {some(others)} are in one of "
-        told += f"them; give the words of the columns, or {name}.to_numpy() if the order is right"
-        raise checks.wrong(name, None, told)
+        told = f"has other columns than {argument('vocabulary')}, as {some(others)}; "
+        raise checks.wrong(
+            name, None, f"{told}give those, or {name}.to_numpy() if the order is right"
+        )
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

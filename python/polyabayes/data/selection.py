@@ -10,25 +10,14 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, random_generator
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
 from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    UnreliableErrorWarning,
-    argument,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Groups below which the spread between groups is poorly known.
-_FEW_GROUPS = 10
-# Number of blocks of times: long blocks contain the dependence between neighbours, and a standard
-# error with 19 degrees of freedom has a relative error of a sixth.
-_N_BLOCKS = 20
 # Names of missing values of numpy and pandas.
 _MISSING = ("None", "nan", "NaT", "<NA>")
 
@@ -95,13 +84,14 @@ class Selectable:
             selection = self._rows_of(selection)
         if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
             told = "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
-            told += f"boolean mask, got {rows!r}; one document is corpus[[3]]"
-            raise InvalidTypeError(told)
-        try:
-            selection = np.arange(n_documents)[selection] if selection.size else selection
-        except IndexError as error:
-            told = f"the corpus has {n_documents} documents, but the"
-            raise InvalidArgumentError(f"{told} {error}") from error
+            raise InvalidTypeError(f"{told}mask, got {rows!r}; one document is corpus[[0]]")
+        is_mask, last = selection.dtype.kind == "b", n_documents - 1
+        outside = selection[(selection < -n_documents) | (selection > last)]
+        if len(selection) != n_documents if is_mask else len(outside):
+            told = f"a mask has an entry for each of them, got {len(selection)}"
+            told = told if is_mask else f"the last is {last}, there is no document {outside[0]}"
+            raise InvalidArgumentError(f"the corpus has {n_documents} documents: {told}")
+        selection = np.arange(n_documents)[selection] if selection.size else selection
         if not selection.size:
             raise InvalidArgumentError("the selection holds no documents; choose at least one")
         return selection
@@ -246,10 +236,8 @@ class Selectable:
             is_kept &= ~self._are_among("stop_words", stop_words)
         if not is_kept.any():
             raise InvalidArgumentError("the filter leaves no words; relax it")
-        found = self._replaced(
-            counts=self.counts[:, is_kept],
-            vocabulary=None if self.vocabulary is None else self.vocabulary[is_kept],
-        )
+        kept = None if self.vocabulary is None else self.vocabulary[is_kept]
+        found = self._replaced(counts=self.counts[:, is_kept], vocabulary=kept)
         shortest = checks.whole_number("min_tokens", min_tokens, least=0)
         lengths = np.asarray(found.counts.sum(axis=1)).ravel()
         if not (lengths >= shortest).any():
@@ -259,8 +247,7 @@ class Selectable:
     def _are_among(self, name: str, words: Sequence[str]) -> NDArray[np.bool_]:
         """Which words of the corpus are in the list that the argument `name` gives."""
         if self.vocabulary is None:
-            told = "the corpus has no vocabulary to find them in"
-            raise InvalidArgumentError(f"{argument(name)}: {told}")
+            raise InvalidArgumentError(f"{argument(name)}: the corpus has no vocabulary")
         listed = set(checked_labels(words, name))
         return np.array([word in listed for word in self.vocabulary], dtype=bool)
 
@@ -332,8 +319,8 @@ class Selectable:
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:
-                told = f"{argument(name)}: document {row} has no label ({value}); "
-                raise InvalidArgumentError(f"{told}give it one, or leave the document out")
+                told = f"{argument(name)}: document {row} has no label ({value}); leave it out"
+                raise InvalidArgumentError(told)
         return found
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
@@ -341,19 +328,6 @@ class Selectable:
         number_of: dict[Hashable, int] = {}
         values = self._values_of(name, labels)
         return np.array([number_of.setdefault(value, len(number_of)) for value in values])
-
-    def _levels_of(self, name: str, labels: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Distinct labels, in the order of categories or else sorted, and the level of each row."""
-        self._values_of(name, labels)
-        rows = self._rows(name, labels)
-        if str(getattr(rows, "dtype", "")) == "category":
-            used = getattr(rows, "array", rows).remove_unused_categories()
-            return used.categories.to_numpy(), used.codes.astype(np.intp)
-        try:
-            return np.unique(np.asarray(rows), return_inverse=True)
-        except TypeError as error:
-            told = f"{argument(name)} must hold numbers or texts, "
-            raise InvalidArgumentError(f"{told}not both") from error
 
     def _ranks_of(self, times: Any) -> NDArray[np.int64]:
         """Number of earlier documents, for each document."""
@@ -368,21 +342,6 @@ class Selectable:
             told = f"{argument('times')} must be numbers, or dates as 2008-01-31: "
             raise InvalidArgumentError(f"{told}{error}") from None
 
-    def _groups_of(self, groups: Any, times: Any) -> NDArray[np.int64] | None:
-        """The group of every document, numbered from 0; None if neither argument is given.
-
-        Times are cut into blocks of about equally many documents; equal times share a block.
-        """
-        if groups is not None and times is not None:
-            told = f"{argument('groups')} and {argument('times')} exclude each other; "
-            raise InvalidArgumentError(f"{told}give one")
-        if groups is not None:
-            return self._labels_of("groups", groups)
-        if times is None:
-            return None
-        blocks = self._ranks_of(times) * _N_BLOCKS // len(self)
-        return np.unique(blocks, return_inverse=True)[1]
-
 
 def _over_words_of(corpus: Any, other: Any) -> Any:
     """Documents of `other` without further words, over the words of `corpus`."""
@@ -394,8 +353,7 @@ def _over_words_of(corpus: Any, other: Any) -> Any:
         is_whole = np.asarray(lengths == before).ravel()
         return found[is_whole] if is_whole.any() else None
     if corpus.counts.shape[1] != other.counts.shape[1]:
-        told = f"words, this corpus {corpus.counts.shape[1]:,}: give both their vocabularies"
-        raise InvalidArgumentError(f"{argument('other')} has {other.counts.shape[1]:,} {told}")
+        raise InvalidArgumentError(f"{argument('other')} has other words: give both vocabularies")
     return other
 
 
@@ -424,8 +382,7 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
         told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
-        told += f"{n_test} documents and the other is not empty; use more groups or another "
-        raise InvalidArgumentError(f"{told}test_size")
+        raise InvalidArgumentError(f"{told}{n_test} documents, the other some: change test_size")
     return np.isin(groups, by_draw[:n_groups])
 
 
@@ -433,9 +390,8 @@ def _latest(ranks: NDArray[np.int64], n_test: int) -> NDArray[np.bool_]:
     """Test documents: the latest; equal times stay together."""
     in_test: NDArray[np.bool_] = ranks >= np.sort(ranks)[-n_test]
     if in_test.all():
-        told = f"{argument('times')}: too many documents have the same time to hold out "
-        told += f"the latest {n_test} and leave others; use finer times or another test_size"
-        raise InvalidArgumentError(told)
+        told = f"{argument('times')}: too many documents have the same time to hold out the latest "
+        raise InvalidArgumentError(f"{told}{n_test}; use finer times or another test_size")
     return in_test
 
 
@@ -448,11 +404,3 @@ def _equal_shares(strata: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     taken[np.argsort(taken - exact, kind="stable")[:short]] += 1
     rows = [order[strata[order] == label][:n] for label, n in enumerate(taken)]
     return np.concatenate(rows)
-
-
-def warn_of_few_groups(groups: NDArray[np.int64] | None) -> None:
-    """Warn if there are too few groups to estimate the spread between groups."""
-    n_groups = _FEW_GROUPS if groups is None else int(groups.max()) + 1
-    if n_groups < _FEW_GROUPS:
-        told = "standard errors for new groups are themselves uncertain"
-        warn(f"there are only {n_groups} groups: {told}", UnreliableErrorWarning)

@@ -30,8 +30,7 @@ def checked_sparse(matrix: Any, name: str) -> Any:
         indices = [index for row in matrix.rows for index in row]
         for row, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
             if len(columns) != len(values):
-                told = f"row {row} has {len(columns)} indices for {len(values)} counts"
-                raise _broken(name, told)
+                raise _broken(name, f"row {row} has {len(columns)} indices, {len(values)} counts")
         _check_indices(np.array(indices or np.zeros(0, int)), len(indices), matrix.shape[1], name)
     if matrix.format == "dia":
         matrix = type(matrix)((_native(matrix.data), matrix.offsets), shape=matrix.shape)
@@ -59,27 +58,18 @@ def _native(array: Any) -> NDArray[Any]:
 
 def _check_compressed(matrix: Any, name: str) -> None:
     if len(matrix.shape) != 2:
-        told = f"{name} is a sparse array of {len(matrix.shape)} dimensions: "
-        raise InvalidArgumentError(f"{told}it must have two")
+        raise InvalidArgumentError(f"{name} is a sparse array of {len(matrix.shape)} axes, not two")
     n_rows, n_columns = matrix.shape
     if matrix.format == "bsr":
         height, width = matrix.blocksize
         n_rows, n_columns = n_rows // height, n_columns // width
     n_major, n_minor = (n_columns, n_rows) if matrix.format == "csc" else (n_rows, n_columns)
-    offsets = np.asarray(matrix.indptr)
-    if offsets.dtype.kind not in "iu" or offsets.shape != (n_major + 1,):
-        raise _broken(name, f"indptr must hold {n_major + 1} integers, one more than rows")
-    if offsets[0] != 0:
-        raise _broken(name, f"indptr begins with {offsets[0]}, not with 0")
-    falls = offsets[1:] < offsets[:-1]
-    if falls.any():
-        row = int(np.argmax(falls))
-        raise _broken(name, f"indptr falls from {offsets[row]} to {offsets[row + 1]} at row {row}")
-    n_stored = int(offsets[-1])
-    if n_stored > len(matrix.data):
-        reason = f"indptr ends with {n_stored}, but data holds {len(matrix.data)} counts"
-        raise _broken(name, reason)
-    _check_indices(matrix.indices, len(matrix.data), n_minor, name)
+    offsets, n_stored = np.asarray(matrix.indptr), len(matrix.data)
+    are_offsets = offsets.dtype.kind in "iu" and offsets.shape == (n_major + 1,)
+    is_rising = are_offsets and offsets[0] == 0 and (offsets[1:] >= offsets[:-1]).all()
+    if not (is_rising and offsets[-1] <= n_stored):
+        raise _broken(name, f"indptr must be {n_major + 1} integers that rise from 0 to {n_stored}")
+    _check_indices(matrix.indices, n_stored, n_minor, name)
 
 
 def _check_indices(indices: Any, n_stored: int, size: int, name: str) -> None:

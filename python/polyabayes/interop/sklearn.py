@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.documents import texts_of
-from polyabayes.data.conversion.texts import checked_texts
+from polyabayes.data.conversion.documents import ids_of
+from polyabayes.data.conversion.frames import FrameTable, frame_of
+from polyabayes.data.conversion.roles import NamedColumns, roles_of
+from polyabayes.data.conversion.texts import checked_texts, without_missing
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.counts import Words, words_of
 from polyabayes.exceptions import (
@@ -221,7 +223,7 @@ def _named(model: Fitted, before: Any) -> Fitted:
 
 def _counted(before: Any, documents: Any, name: str) -> Corpus:
     """Documents through the steps before the model, unless they are counts already."""
-    found = None if isinstance(documents, Corpus) else texts_of(documents)
+    found = None if isinstance(documents, Corpus) else _texts_of(documents)
     if found is None and not _are_raw(documents):
         return as_corpus(documents, name)
     raw, ids = (documents, None) if found is None else found
@@ -295,3 +297,15 @@ def _gamma_moments(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
         )
     scale = variance / mean
     return mean / scale, scale / (1 + scale)
+
+
+def _texts_of(table: Any) -> tuple[list[str], list[str] | None] | None:
+    """Texts of a table and the names of its documents, uncounted; None for anything else."""
+    frame = frame_of(table)
+    if frame is None:
+        return None
+    found = FrameTable(frame)
+    roles = roles_of(found, NamedColumns())
+    if roles.layout != "texts":
+        return None
+    return without_missing(found, roles.columns[0], None), ids_of(found, roles)

@@ -34,8 +34,7 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
     unknown: list[str] = []
     with open_binary(path) as stream, reading(path):
         if not zipfile.is_zipfile(stream):
-            told = "it is damaged, truncated or a single array"
-            raise FileFormatError(f"{path} is not a .npz archive: {told}")
+            raise FileFormatError(f"{path} is no .npz archive: damaged, or a single array")
         archive = zipfile.ZipFile(stream)
         for member in archive.infolist():
             name = member.filename.removesuffix(_ENDING)
@@ -51,12 +50,11 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
                 arrays[name] = _read_array(about, content, member.file_size)
     if unknown and not arrays:
         call = f"polyabayes.Corpus(numpy.load({str(path)!r})[{unknown[0]!r}])"
-        told = f"{path} cannot be read: it holds {unknown[0]!r:.60}, not what write_corpus, "
-        told += f"write_tensor or scipy.sparse.save_npz writes; {call} takes an array of counts"
-        raise FileFormatError(told)
+        told = f"{path} is no file of write_corpus or scipy.sparse.save_npz; "
+        raise FileFormatError(f"{told}{call} takes an array of counts")
     if unknown and wanted[0] in arrays:
-        told = f"{path} holds the array {unknown[0]!r:.60}, which is none of such a file: "
-        raise FileFormatError(f"{told}it is damaged, or of a later version")
+        told = f"{path} holds the array {unknown[0]!r:.60}: it is damaged, or of a later version"
+        raise FileFormatError(told)
     return arrays
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from polyabayes._support.files import content_of, read_lines, reading, refuse_announced
 from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.sources import Source
+from polyabayes.data.conversion.sources import Source, anndata as source_of_anndata
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
@@ -41,13 +41,11 @@ def read_10x(
     features of several kinds, those of `feature_type` are kept, None keeps all.
     """
     if word not in _WORDS:
-        told = f"{argument('word')} must be 'id' or 'name' of the features, "
-        raise InvalidArgumentError(f"{told}got {word!r}")
+        raise InvalidArgumentError(f"{argument('word')} must be 'id' or 'name', got {word!r}")
     matrices = matrices_of_folder(path) if path.is_dir() else [path]
     if len(matrices) > 1:
         code = f"polyabayes.read_corpus({str(matrices[0])!r}, format='10x')"
-        told = f"{path} has the matrices of {len(matrices)} samples: read one by {code}"
-        raise FileFormatError(told)
+        raise FileFormatError(f"{path} has matrices of {len(matrices)} samples: read one by {code}")
     is_file = path.is_file() and not path.name.removesuffix(".gz").endswith(_MATRIX)
     parts = _of_h5(path, word) if is_file else _of_folder(path, matrices, word)
     counts, names, kinds, barcodes = parts
@@ -55,8 +53,8 @@ def read_10x(
         are_kept = np.array([kind == feature_type for kind in kinds])
         known = ", ".join(map(repr, sorted(set(kinds))))
         if not are_kept.any():
-            told = f"choose one by {argument('feature_type', kinds[0])}"
-            raise FileFormatError(f"{path} has features of the kinds {known}: {told}")
+            one = argument("feature_type", kinds[0])
+            raise FileFormatError(f"{path} has features of the kinds {known}: use {one}")
         totals = np.asarray(counts.sum(axis=0)).ravel()
         told = f"{path.name} has features of the kinds {known}: only {feature_type!r} is read, "
         told += f"with {totals[are_kept].sum() / max(1, totals.sum()):.1%} "
@@ -101,10 +99,8 @@ def _of_h5(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]
             refuse_announced(path, n_cells, size)
             parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
             features = group["features"]
-            names, kinds, barcodes = (
-                [text.decode() for text in held[:]]
-                for held in (features[word], features["feature_type"], group["barcodes"])
-            )
+            texts = (features[word], features["feature_type"], group["barcodes"])
+            names, kinds, barcodes = ([text.decode() for text in held[:]] for held in texts)
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
         told = f"{path} is not a feature-barcode matrix of Cell Ranger: {error}; if it is AnnData, "
@@ -120,7 +116,8 @@ def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
     with reading(path):
         cells = anndata.read_h5ad(path)
     with content_of(path):
-        return Corpus.from_anndata(cells, layer)
+        code = f"(adata := anndata.read_h5ad({str(path)!r}))"
+        return Corpus._made(source_of_anndata(cells, layer, code))
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -131,7 +128,6 @@ def _distinct(names: list[str]) -> list[str]:
         free = (x for x in numbered if x not in taken and x not in renamed)
         renamed[next(free) if name in renamed else name] = None
     if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
-        told = f"{len(changed):,} features share their name with another and got a number, as in "
-        told += f"{changed[0]!r}; {argument('word', 'id')} uses their identifiers"
-        warn(told, DataWarning)
+        told = f"{len(changed):,} features share their name and got a number, as {changed[0]!r}; "
+        warn(f"{told}{argument('word', 'id')} uses their identifiers", DataWarning)
     return [*renamed]

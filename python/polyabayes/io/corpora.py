@@ -174,8 +174,8 @@ def read_corpus(
         path = checked_path(exposure, "exposure")
         exposure = list(map(number_of, " ".join(read_lines(path)).split()))
         if None in exposure:
-            told = f"number {exposure.index(None) + 1} is not a size of a document"
-            raise FileFormatError(f"{path}: {told}; give one number per line")
+            told = f"{path}: number {exposure.index(None) + 1} is no size; give one per line"
+            raise FileFormatError(told)
     return corpus.with_exposure(exposure)
 
 

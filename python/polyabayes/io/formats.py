@@ -12,8 +12,8 @@ from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
+from polyabayes.io import kinds
 from polyabayes.io.cells import matrices_of_folder, read_10x, read_h5ad
-from polyabayes.io.kinds import LOOKED_AT, OPEN, refuse_other_doors, refuse_other_kinds
 from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrices import ldac, matrix_market as mtx, npz, svmlight
 from polyabayes.io.tabular import corpora, factor_tables as factors
@@ -42,7 +42,7 @@ _FORMATS = {
     "svmlight": Format(".svmlight .libsvm .svm", svmlight.read_svmlight),
     "docword": Format("", mtx.read_docword),
     "csv": Format(
-        ".csv .tsv .tab .all .gct .maf",
+        ".csv .tsv .tab .all .gct .maf .sf .results",
         corpora.read_csv,
         None,
         factors.read_factor_csv,
@@ -85,24 +85,24 @@ def reader_of(
             open_regular(path).close()
     if name is None:
         is_corpus = "text" in readers
-        refuse_other_doors(path, "Corpus.from_table" if is_corpus else "CountTensor.from_frame")
         name = piped if path == STANDARD_INPUT else format_of(path)
-        if name in LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
-            if options.keys() & OPTIONS_OF_TABLES and name in OPEN:
+        if name == "text" and path.is_dir():
+            kinds.refuse_other_folders(path)
+        taker = "Corpus.from_table" if is_corpus else "CountTensor.from_frame"
+        kinds.refuse_other_doors(path, taker)
+        if name in kinds.LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
+            if options.keys() & OPTIONS_OF_TABLES and name in kinds.OPEN:
                 name = "csv"
             elif is_corpus:
-                refuse_other_kinds(path, name, options.get("encoding"))
+                kinds.refuse_other_kinds(path, name, options.get("encoding"))
     if name is None or checks.text("format", name) not in readers:
-        told = f"unknown format {name!r}: name it by {argument('format')}; known are "
-        told += ", ".join(readers)
-        if name is None:
-            told = f"the name of {path} does not show its format; {told.partition(': ')[2]}"
-        elif name in TENSOR_READERS:
-            told = f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
-        elif name in READERS:
-            told = f"{path} is a corpus, of format {name!r}: polyabayes.read_corpus reads it, and "
-            told += "CountTensor.from_corpus makes it a tensor"
-        raise InvalidArgumentError(told)
+        known = f"name it by {argument('format')}; known are {', '.join(readers)}"
+        other = "read_tensor" if name in TENSOR_READERS else "read_corpus"
+        if name in READERS or name in TENSOR_READERS:
+            known = f"polyabayes.{other} reads it; else {known}"
+        what = f"unknown format {name!r}" if name else f"{path} does not show its format"
+        raise InvalidArgumentError(f"{what}; {known}")
+
     if path == STANDARD_INPUT and name != piped:
         raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
     try:
@@ -121,8 +121,7 @@ def writer_of(
     if name not in writers or (name == "npz" and path.suffix == ".gz"):
         endings = [f".{known}" for known in writers]
         endings += [f"{ending}.gz" for ending in endings if ending != ".npz"]
-        told = f"its name must end in {', '.join(endings)}"
-        raise InvalidArgumentError(f"{path} cannot be written; {told}")
+        raise InvalidArgumentError(f"{path}: its name must end in {', '.join(endings)}")
     return writers[name]
 
 

@@ -11,14 +11,8 @@ from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.names import named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
-from polyabayes.io.tabular.delimited import (
-    LINES_LOOKED_AT,
-    DelimitedTable,
-    Dialect,
-    next_refusal,
-    separator_of,
-    text_code,
-)
+from polyabayes.io.tabular import delimited
+from polyabayes.io.text import files_code, files_of, is_text
 
 _BYTES_LOOKED_AT = 1 << 16
 # Kinds of files by their endings, the pattern of their first or all of their first lines, and their
@@ -27,7 +21,7 @@ _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 _KINDS = [line.split("\t") for line in _LINES]
 _NAMES = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
 _FORMATS = {name: argument("format", name) for name in _NAMES}
-_LDAC = "LDA-C"
+_LDAC, _AS_TEXT = "LDA-C", argument("format", "text")
 # Formats of which a file may be of another kind: those of any text, of tables and of unknown names,
 # and those whose reader knows its own lines.
 OPEN, _STRICT = ("text", "csv", None), ("ldac", "jsonl", "mallet")
@@ -38,13 +32,30 @@ def refuse_other_doors(path: Path, taker: str) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     for by, endings, what, remedy in _KINDS:
-        is_folder = by == "folder" and any(path.glob(endings)) and not any(path.glob("**/*.txt*"))
-        if is_folder or (by == "ending" and ending in endings.split()):
+        if by == "ending" and ending in endings.split():
             if ending == ".json":
                 lines = _head(path)[1]
                 # A single line is no row of JSON lines.
                 what, remedy = _kind_of(lines if len(lines) > 1 else ["", *lines])
             raise InvalidArgumentError(f"{path} is {what}: {_filled(remedy, path, taker)}")
+
+
+def refuse_other_folders(path: Path) -> None:
+    """Refuse a folder of other files than texts, by the first of them, a text if there is one."""
+    files = files_of(path)
+    first = path / next(filter(is_text, files), next(iter(files), ""))
+    lines = _head(first)[1][: delimited.LINES_LOOKED_AT] if files else []
+    head = "\n".join([first.name, *lines])
+    for by, pattern, what, remedy in _KINDS:
+        found = sorted(path.glob(pattern)) if by == "folder" else []
+        if found or (by == "files" and files and re.fullmatch(pattern, head)):
+            told = _filled(remedy, path, first=found[0] if found else first)
+            raise InvalidArgumentError(f"{path} is {what}: {told}")
+    what, remedy = _as_table(first, lines, "utf-8") if lines else ("", "")
+    if what.startswith("a table of"):
+        options = remedy.removeprefix("read it by ").partition(";")[0]
+        told = f"{path} has files as {first}, {what}: polyabayes.read_corpus({str(first)!r}, "
+        raise InvalidArgumentError(f"{told}{options}) reads it; as texts, {_AS_TEXT}")
 
 
 def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> None:
@@ -55,19 +66,18 @@ def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> No
     block, lines, encoding = _head(path, encoding)
     is_text = encoding != "utf-8" or b"\0" not in block
     head = "" if is_text else block[:20].decode("latin-1")
-    what, remedy = _kind_of(lines[:LINES_LOOKED_AT] if is_text else [], head)
+    what, remedy = _kind_of(lines[: delimited.LINES_LOOKED_AT] if is_text else [], head)
     remedy = _filled(remedy, path)
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
     if is_row or (name in _STRICT and remedy in _FORMATS.values()):
         return
     if lines and not remedy and name in ("text", "ldac", None):
         what, remedy = _as_table(path, lines, encoding)
-    as_text = argument("format", "text")
     if remedy:
-        told = f"; as text, {as_text}" if is_text and what not in (_LDAC, "svmlight") else ""
+        told = f"; as text, {_AS_TEXT}" if is_text and what not in (_LDAC, "svmlight") else ""
         raise FileFormatError(f"{path} looks like {what}, not text: {remedy}{told}")
     if name is None:
-        told = f"if each line is a document, use {as_text}, else name another {argument('format')}"
+        told = f"if each line is a document, use {_AS_TEXT}, else name another {argument('format')}"
         raise FileFormatError(f"the name of {path} does not show its format: {told}")
 
 
@@ -80,8 +90,15 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
     return block, lines, encoding
 
 
-def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table") -> str:
-    return remedy.format(path=repr(str(path)), content=text_code(path), taker=taker, **_FORMATS)
+def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table", first: Path = Path()) -> str:
+    """A remedy with the names of the file, or of a folder and the first of its files."""
+    names = {
+        "path": repr(str(path)),
+        "content": delimited.text_code(path),
+        "first": repr(str(first)),
+    }
+    files = files_code(path, first.suffix)
+    return remedy.format(**names, files=files, taker=taker, **_FORMATS)
 
 
 def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:
@@ -100,23 +117,28 @@ def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:
 
 def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     """The same of a table: its lines have equally many numbers or tabs, or a header names roles."""
-    sep = separator_of(lines) or " "
+    sep = delimited.separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
     columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
     try:
-        table = DelimitedTable(path, Dialect(sep, encoding, columns=columns), LINES_LOOKED_AT)
+        table = delimited.DelimitedTable(
+            path, delimited.Dialect(sep, encoding, columns=columns), delimited.LINES_LOOKED_AT
+        )
     except FileFormatError as error:  # Quotes of prose, or another encoding.
         if sep == " " and all(is_number(x) for line in lines for x in line.split()):
-            code = f"map(str.split, {text_code(path)}.splitlines())"
+            code = f"map(str.split, {delimited.text_code(path)}.splitlines())"
             return "lists of numbers", f"polyabayes.Corpus.from_documents({code})"
         return ("a table", str(error.args[0])) if sep == "\t" else ("", "")
     names, n_names = table.names, len(table.names)
     fields = [x for name in names[1:] for x in table.values(name)]
     are_numbers = all(x is not None and number_of(x) is not None for x in fields)
-    if not (fields and (sep == "\t" or are_numbers or named_rows(names))):
+    # R divides by blanks, and does not name the column of the row names.
+    is_counted = any(map(table.holds_whole_numbers, names[1:])) and table.n_rows > 1 < n_names - 1
+    is_counted = is_counted and not any(map(is_number, names))
+    if not (fields and (sep == "\t" or are_numbers or named_rows(names) or is_counted)):
         return "", ""
     options = {"format": "csv", "sep": " " if sep == " " else None, "columns": columns}
     options["encoding"] = None if encoding == "utf-8" else encoding
     told = ", ".join(argument(name, x) for name, x in options.items() if x is not None)
-    then = "" if columns else next_refusal(table)
+    then = "" if columns else delimited.next_refusal(table)
     return f"a table of {n_names} columns", f"read it by {told}{then}"

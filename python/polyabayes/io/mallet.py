@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from polyabayes._support.files import read_lines
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError
+from polyabayes.io.tabular.delimited import text_code
 from polyabayes.io.text import corpus_of_texts
 
 # MALLET's own: csv import --line-regex; \s of Java is that of ASCII.
@@ -31,18 +33,25 @@ def read_mallet(
     ``--remove-stopwords``, give its list as ``stop_words``.
     """
     lines = [line for line in read_lines(path, encoding) if line.strip()]
-    names = [line.partition("\t")[0].strip() for line in lines if line.count("\t") > 1]
-    if len(names) == len(lines) and (blank := [name for name in names if " " in name]):
-        told = f"{path}: MALLET divides the name {blank[0]!r} at its blanks: if tabs divide, use "
-        code = f"pandas.read_csv({str(path)!r}, sep='\\t', quoting=3, names={_COLUMNS})"
-        raise FileFormatError(f"{told}polyabayes.Corpus.from_table({code})")
     parts = [match for line in lines if (match := _LINE.match(line))]
+    names = [match[_NAME] for match in parts]
+    seps = [x for x in ("\t", '",') if all(line.count(x) > (x == "\t") for line in lines)]
+    heads = [line.partition(seps[0])[0].strip() for line in lines] if seps else []
+    if blank := [name for name in heads if " " in name]:
+        given = "sep='\\t', quoting=3, " * (seps[0] == "\t") + f"names={_COLUMNS}"
+        told = f"divides the name {blank[0]!r} at its blanks: if {seps[0]!r} divides fields, use "
+        told += f"polyabayes.Corpus.from_table(pandas.read_csv({str(path)!r}, {given}))"
+        raise FileFormatError(f"{path}: MALLET {told}")
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        code = f"[' '.join(line.split()[2:]) for line in {text_code(path)}.splitlines()]"
+        told = f"several lines have the name {twice[0]!r}: if names hold blanks, divide fields by "
+        told += f"tabs; if not, use polyabayes.Corpus.from_documents({code})"
+        raise FileFormatError(f"{path}: {told}")
     texts = [match[_DATA] for match in parts]
     if "token_pattern" not in options and "analyzer" not in options:
         # Words to leave out are divided as the texts are.
         left_out = [string.ascii_letters, *(options.get("stop_words") or ())]
         options = {"token_pattern": _token_pattern([*texts, *left_out]), **options}
-    names = [match[_NAME] for match in parts]
     return corpus_of_texts(path, names, texts, vocabulary, options)
 
 

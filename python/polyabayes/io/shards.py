@@ -121,8 +121,7 @@ def _blocks(
             yield Corpus.from_documents(some, words)
         return
     if words is not None:
-        told = "this corpus has its own words"
-        raise InvalidArgumentError(f"{argument('vocabulary')} is for files and streams: {told}")
+        raise InvalidArgumentError(f"{argument('vocabulary')} is for files and streams only")
     if not sources.is_anndata(corpus):
         yield as_corpus(corpus, "corpus")
         return
@@ -134,7 +133,6 @@ def _kind_of(path: Path) -> str:
     """Format of a file that is read in blocks, by its name."""
     kind = "ldac" if path == STANDARD_INPUT else format_of(path)
     if kind not in ("ldac", "parquet"):
-        told = f"{path} cannot be read in blocks, only .ldac, .dat, .lda-c and .parquet; "
-        told += "give a stream of blocks, or read_corpus(path) if the corpus fits into memory"
-        raise InvalidArgumentError(told)
+        told = f"{path} cannot be read in blocks, only .ldac, .dat, .lda-c and .parquet; give "
+        raise InvalidArgumentError(f"{told}polyabayes.read_corpus({str(path)!r}) if it fits")
     return kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from polyabayes.data.conversion.documents import source_of_lists
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.exceptions import FileFormatError
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 
 _SUFFIX = ".txt"
 _HIDDEN = "."
@@ -48,21 +49,42 @@ def corpus_of_texts(
         return Corpus._made(source_of_lists(texts, vocabulary, ids, options, on_empty, place))
 
 
-def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
+def files_of(folder: Path) -> dict[str, Path]:
+    """Files of a folder, at any depth, by their relative paths; hidden ones are left out."""
+
     def refuse(error: OSError) -> None:
         raise error
 
-    found: list[tuple[str, Path]] = []
+    found = {}
     with reading(folder):
         for parent, folders, names in os.walk(folder, onerror=refuse):
             folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
-            for name in names:
-                is_text = name.lower().removesuffix(".gz").endswith(_SUFFIX)
-                if is_text and not name.startswith(_HIDDEN):
-                    path = Path(parent, name)
-                    # The same ids under every locale; bytes that are no UTF-8 become \xff.
-                    label = os.fsencode(path.relative_to(folder).as_posix())
-                    found.append((label.decode(errors="backslashreplace"), path))
-    found.sort()
-    ids = [name for name, _ in found]
-    return ids, ["\n".join(read_lines(path, encoding)) for _, path in found]
+            paths = (Path(parent, name) for name in names if not name.startswith(_HIDDEN))
+            # The same names under every locale; bytes that are no UTF-8 become \xff.
+            labels = {os.fsencode(path.relative_to(folder).as_posix()): path for path in paths}
+            found.update({x.decode(errors="backslashreplace"): y for x, y in labels.items()})
+    return {name: found[name] for name in sorted(found)}
+
+
+def is_text(name: str) -> bool:
+    """Whether a file of a folder is a text, by its name."""
+    return name.lower().removesuffix(".gz").endswith(_SUFFIX)
+
+
+def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
+    found = {name: path for name, path in files_of(folder).items() if is_text(name)}
+    texts = {name: "\n".join(read_lines(path, encoding)) for name, path in found.items()}
+    for name in (name for name in texts if not texts[name].isascii()):
+        with suppress(FileFormatError):
+            if "\n".join(read_lines(found[name])) == texts[name]:
+                continue
+            code = f"x.read_text({encoding!r}) if '\\ufffd' in (text := x.read_text(errors="
+            code += f"'replace')) else text for x in {files_code(folder, _SUFFIX)}"
+            code = f"polyabayes.Corpus(pandas.Series({{x.name: {code}}}))"
+            raise InvalidArgumentError(f"{found[name]} is UTF-8, unlike others: use {code}")
+    return list(texts), list(texts.values())
+
+
+def files_code(folder: Path, ending: str) -> str:
+    """Code of the files of a folder with an ending."""
+    return f"sorted(pathlib.Path({str(folder)!r}).rglob('*{ending}'))"

@@ -41,8 +41,7 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
     if not words:
         raise FileFormatError(f"{path} holds no words")
     if blank := [line for line, word in enumerate(words, start=1) if not word.strip()]:
-        told = "the line is blank; put one word on each line"
-        raise FileFormatError(f"{path}, line {blank[0]}: {told}")
+        raise FileFormatError(f"{path}, line {blank[0]}: it is blank; put one word on each line")
     with content_of(path):
         return checked_words(words)
 
@@ -72,8 +71,7 @@ def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
         code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting={3 * is_plain}, "
         code += f"skiprows={is_header:d}, dtype={{{word}: str}}, keep_default_na=False)"
         code += f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
-        told = f"its lines hold numbers beside words; give the words, {code}[{word}].tolist()"
-        raise FileFormatError(f"{path}: {told}")
+        raise FileFormatError(f"{path} holds numbers, too: give {code}[{word}].tolist()")
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
@@ -83,8 +81,7 @@ def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | N
     if vocabulary is None:
         return n_words
     if n_words not in (None, len(vocabulary)):
-        told = f"n_words={n_words}, but the vocabulary has {len(vocabulary)} words; "
-        raise InvalidArgumentError(f"{told}omit n_words if a vocabulary is given")
+        raise InvalidArgumentError(f"omit n_words: the vocabulary has {len(vocabulary)} words")
     return len(vocabulary)
 
 
@@ -105,7 +102,6 @@ def words_beside(words: Words | None, path: Path) -> Generator[None]:
         return
     for position, word in enumerate(words):
         if not word.strip() or "\n" in word or word.endswith("\r"):
-            told = "which a file with one word per line cannot hold; write .npz instead"
-            raise InvalidArgumentError(f"word {position} of the vocabulary is {word!r}, {told}")
+            raise InvalidArgumentError(f"word {position}, {word!r}, fits into no line: write .npz")
     with beside(sibling(path, ".vocab"), "".join(f"{word}\n" for word in words).encode()):
         yield

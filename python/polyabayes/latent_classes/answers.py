@@ -14,17 +14,12 @@ from polyabayes._support import checks
 from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
+from polyabayes.allocation.observed_cells import known_levels
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.names import NAMES, headed
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.cells import Integers
-from polyabayes.data.tensors.factors import (
-    axis_names,
-    complete_column,
-    factor,
-    known_levels,
-    one_column,
-)
+from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
 from polyabayes.data.tensors.non_answers import warn_of_non_answers, without_missing
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (

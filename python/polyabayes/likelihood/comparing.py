@@ -15,7 +15,6 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.data.selection import warn_of_few_groups
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -31,7 +30,7 @@ from polyabayes.likelihood.differences import Contender, score_differences
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors, covariates_by_model
-from polyabayes.likelihood.reliability import shared_caveats
+from polyabayes.likelihood.reliability import groups_of, shared_caveats, warn_of_few_groups
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import EVENTS, conditions_on_length, log_likelihood
 
@@ -156,7 +155,7 @@ def compare(
     budget = scoring.get("budget")
     settings = check_settings(method=method, event=event, given_length=given_length, budget=budget)
     corpus = read_documents(known.values(), of_layer(documents, layer))
-    labels = corpus._groups_of(groups, times)
+    labels = groups_of(corpus, groups, times)
     warn_of_few_groups(labels)
     policy = scoring.pop("missing_words", None)
     known = {name: _named_by(corpus, model, policy) for name, model in known.items()}

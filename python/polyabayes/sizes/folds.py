@@ -10,6 +10,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.likelihood.reliability import groups_of
 from polyabayes.models.fitted.covariates import Design
 
 # Default number of folds.
@@ -23,7 +24,7 @@ def checked_folds(
 
     Each fold must have a document, or group, with tokens.
     """
-    labels, lengths = corpus._groups_of(groups, times), corpus._lengths()
+    labels, lengths = groups_of(corpus, groups, times), corpus._lengths()
     held = lengths if labels is None else np.bincount(labels, lengths)
     n_units = int(np.count_nonzero(held))
     units = counted(n_units, "document" if labels is None else "group")

@@ -15,6 +15,7 @@ from polyabayes._support.results import Result
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.factors import one_column
+from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.models.fitted_topics import fitted_model, labels_of, names_of
 
 
@@ -150,7 +151,7 @@ def by_group(
     """
     fitted = fitted_model(model)
     fitted, corpus = fitted._measured(of_layer(documents, layer), "drop", missing_words)
-    groups, rows = corpus._levels_of("by", by)
+    groups, rows = _levels_of(corpus, "by", by)
     counted = sampling_weights(corpus, weights)
     found, n = fitted.topic_weights(corpus), np.bincount(rows)
     shares = (counted * (n / np.bincount(rows, counted))[rows])[:, None]
@@ -181,3 +182,17 @@ def sampling_weights(documents: Any, weights: Any) -> NDArray[np.float64]:
     else:
         weights = rows_by_name("weights", weights, documents.index)
     return checks.positive_vector("weights", weights, len(documents))
+
+
+def _levels_of(corpus: Corpus, name: str, labels: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Distinct labels, in the order of categories or else sorted, and the level of each row."""
+    corpus._values_of(name, labels)
+    rows = corpus._rows(name, labels)
+    if str(getattr(rows, "dtype", "")) == "category":
+        used = getattr(rows, "array", rows).remove_unused_categories()
+        return used.categories.to_numpy(), used.codes.astype(np.intp)
+    try:
+        return np.unique(np.asarray(rows), return_inverse=True)
+    except TypeError as error:
+        told = f"{argument(name)} must hold numbers or texts, not both"
+        raise InvalidArgumentError(told) from error

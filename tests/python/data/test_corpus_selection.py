@@ -42,23 +42,6 @@ def test_rows_are_selected_in_order(corpus, rows, expected):
     assert part.vocabulary.tolist() == WORDS
 
 
-@pytest.mark.parametrize(
-    ("rows", "error", "says"),
-    [
-        ([0, 3], InvalidArgumentError, "3 documents, but the index 3 is out"),
-        ([-4], InvalidArgumentError, "3 documents, but the index -4 is out"),
-        ([True, False], InvalidArgumentError, "3 documents, but the boolean index .* is 2"),
-        (slice(0, 0), InvalidArgumentError, "no documents"),
-        ([], InvalidArgumentError, "no documents"),
-        ([0.5], InvalidTypeError, "integer array"),
-        (0, InvalidTypeError, "one-dimensional"),
-    ],
-)
-def test_bad_selection_is_refused(corpus, rows, error, says):
-    with pytest.raises(error, match=says):
-        corpus[rows]
-
-
 def test_scikit_learn_can_split_a_corpus(corpus):
     from sklearn.model_selection import train_test_split
 
@@ -169,7 +152,7 @@ def test_metadata_survives_a_file(tmp_path):
     pd.testing.assert_frame_equal(back.metadata, corpus.metadata)
     months = pd.Categorical(pd.period_range("2020-01", periods=3, freq="M"))
     for bad in ([1, "a", None], pd.cut([1.0, 2.0, 3.0], 2), months):
-        with pytest.raises(InvalidTypeError, match=r"metadata has a column .*one type"):
+        with pytest.raises(InvalidTypeError, match=r"metadata cannot be written .*one type"):
             write_corpus(Corpus(DENSE, metadata=pd.DataFrame({"x": bad})), tmp_path / "y.npz")
     assert not (tmp_path / "y.npz").exists()
 
@@ -222,7 +205,7 @@ def test_duplicates(corpus):
     assert twice.duplicated(by="ids").tolist() == [False, False, True]
     assert twice.duplicated(other=corpus[["a"]]).tolist() == [True, False, True]
     assert twice.duplicated("ids", corpus).tolist() == [True, True, True]
-    with pytest.raises(InvalidArgumentError, match="other has 2 words, this corpus"):
+    with pytest.raises(InvalidArgumentError, match="other has other words"):
         twice.duplicated(other=Corpus([[1, 2]]))
     assert_refused(InvalidArgumentError, "no ids", Corpus(DENSE).duplicated, by="ids")
 

@@ -65,7 +65,7 @@ def test_broken_triplets_and_lists_are_refused(door):
         assert_refused(InvalidCountsError, "not a valid sparse matrix", door, triplets)
     lists = sparse.lil_matrix(DENSE)
     lists.data[0] = [1, 2, 3, 4]
-    assert_refused(InvalidCountsError, "row 0 has 2 indices for 4 counts", door, lists)
+    assert_refused(InvalidCountsError, "row 0 has 2 indices, 4 counts", door, lists)
     lists = sparse.lil_matrix(DENSE)
     lists.rows[0] = [0, 1 << 40]
     assert_refused(InvalidCountsError, "not a valid sparse matrix", door, lists)

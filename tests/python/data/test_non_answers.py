@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from helpers.refusals import assert_refused
+from helpers.refusals import call_of
 from polyabayes.data.tensors.non_answers import warn_of_non_answers
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import DataWarning, InvalidArgumentError
 
 CYCLE = np.arange(40)
 
@@ -19,8 +19,7 @@ def each(*levels):
 
 
 def told_of(frame):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         warn_of_non_answers(frame, list(frame.columns))
     return [str(warning.message) for warning in caught]
 
@@ -33,6 +32,10 @@ MARKS = {
     "a code beside texts": (each("yes", "no", "-9"), ["-9"]),
     "a text": (each("yes", "no", "No answer"), ["No answer"]),
     "texts": (each("a", "Don't know", "b", "Inapplicable"), ["Don't know", "Inapplicable"]),
+    "names of surveys": (each("a", "b", "Don\u2019t know", "N.A."), ["Don\u2019t know", "N.A."]),
+    "labels of codes": (each("1. Very", "-9. Refused", "2. Not"), ["-9. Refused"]),
+    "codes of Stata": (each("1", "2", ".a", "."), [".a", "."]),
+    "other languages": (each("ja", "Ne sait pas", "nein"), ["Ne sait pas"]),
     "a category": (pd.Categorical(each("a", "Refused", "b")), ["Refused"]),
     "a scale of seven": (each(1, 2, 3, 4, 5, 6, 7), []),
     "a scale of ten": (each(*range(11)), []),
@@ -79,8 +82,24 @@ def test_other_things_than_answers_are_named_with_the_call():
     assert pb.CountTensor.from_frame(few.drop(index=[0, 1])).shape == (2, 3)
 
 
-def test_missing_takes_a_list_of_answers_that_are_given():
-    frame = pd.DataFrame({"q1": each(1, 2, 9), "q2": each("x", "y")})
-    make = pb.CountTensor.from_frame
-    assert_refused(InvalidTypeError, "must be a list of answers", make, frame, missing="x")
-    assert_refused(InvalidArgumentError, "no answer in any", make, frame, missing=[99])
+@pytest.mark.parametrize("sep", [";", "; ", ", ", ",", "|"])
+def test_several_choices_in_an_answer_are_named_with_the_call_that_divides_them(sep):
+    chosen = each("red", None, "blue", f"red{sep}blue", f"green{sep}red")
+    frame = pd.DataFrame({"hue": chosen, "q": each("x", "y", "z")})
+    (told,) = told_of(frame)
+    tensor = pb.CountTensor.from_frame(eval(told.partition("column by ")[2], {"frame": frame}))
+    assert tensor.axes == ("q", "hue__blue", "hue__green", "hue__red")
+    assert tensor.marginal("hue__red").counts.tolist() == [8, 8, 24]
+    assert told_of(frame.assign(hue=each("Yes, a lot", "Yes, a little", "No"))) == []
+
+
+def test_titles_and_merged_cells_of_spreadsheets_are_told_with_the_call_that_reads_them():
+    cells = [["Sales"], [None], ["id", "tea", "mug"], ["A", 2, 3], ["B", 0, 5]]
+    two = pd.MultiIndex.from_tuples([(name, "Unnamed: 0_level_1") for name in cells[2]])
+    for rows, names in ((cells, ["Sales of 2024", "Unnamed: 1", "Unnamed: 2"]), (cells[3:], two)):
+        frame = pd.DataFrame(rows, columns=names)
+        corpus = pb.Corpus(eval(call_of(InvalidArgumentError, pb.Corpus, frame), {"frame": frame}))
+        assert [*corpus.ids, *corpus.counts.toarray().ravel()] == ["A", "B", 2, 3, 0, 5]
+    frame = pd.DataFrame({"region": ["N", None, "S", None, None], "q": list("xyxyx")})
+    (told,) = told_of(frame)
+    assert [*eval(told.partition(" use ")[2], {"frame": frame})["region"]] == list("NNSSS")

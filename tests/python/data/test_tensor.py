@@ -302,8 +302,8 @@ def test_a_million_cells():
         ([[2**64, 1]], r"1\.8.* at cell \(0, 0\)"),
         ([[MOST, 1]], r"has the sum 9223372036854775808.* at cell \(0, 0\)"),
         ([[2**62], [2**62]], "has the sum 9223372036854775808"),
-        ([[2.0**53, 1]], r"at cell \(0, 0\), but float64 is exact below 2\*\*53"),
-        (np.array([[1, 2**24]], dtype=np.float32), r"float32 is exact below 2\*\*24"),
+        ([[2.0**53, 1]], r"at cell \(0, 0\), for which float64 is not exact"),
+        (np.array([[1, 2**24]], dtype=np.float32), r"float32 is not exact"),
         ([[None, 1]], r"contains NaN: nan at cell \(0, 0\)"),
         (np.ma.masked_equal([[1, 2]], 2), "masked entries"),
         (sparse.csr_matrix([[0, 0], [0, -3]]), r"Negative values .*: -3 at cell \(1, 1\)"),
@@ -319,7 +319,7 @@ def test_bad_counts_are_located(array, says):
         ([["a", "b"]], "must hold counts, got list of dtype <U1"),
         ([[1], [1, 2]], "in rows of one length"),
         ([[1j, 1]], "Complex data"),
-        ([1, 2], r"1 dimensions, but axes names 2 \(hair, eye\)"),
+        ([1, 2], r"1 dimensions, but axes names hair, eye"),
         (3, "single number"),
         (np.empty((0, 3)), "axis 'hair' has no levels"),
     ],
@@ -338,14 +338,14 @@ def test_sparse_arrays_of_any_number_of_axes():
 @pytest.mark.parametrize(
     ("coordinates", "says"),
     [
-        ([[0, 0], [0, 3]], "cell 1 has 3 on axis 'eye' of size 3"),
-        ([[0, 0], [-1, 0]], "cell 1 has -1 on axis 'hair' of size 2"),
+        ([[0, 0], [0, 3]], "cell 1 has 3 on axis 'eye', not from 0 to 2"),
+        ([[0, 0], [-1, 0]], "cell 1 has -1 on axis 'hair', not from 0 to 1"),
         (np.array([[0, 0], [0, 2**64 - 1]], dtype=np.uint64), "cell 1 has .* on axis 'eye'"),
         ([[0], [0]], r"must have shape \(n_cells, 2\).* got shape \(2, 1\)"),
         ([0, 1], r"got shape \(2,\)"),
         ([[0.0, 1.0], [0.0, 0.0]], "must be integers, got dtype float64"),
         ([["a", "b"]], "must hold counts, got list of dtype <U1"),
-        ([[0, 0]], r"counts must have shape \(1,\)"),
+        ([[0, 0]], r"counts has shape \(2,\) for 1"),
     ],
 )
 def test_bad_coordinates(coordinates, says):
@@ -368,13 +368,13 @@ def test_bad_counts_of_cells_are_located():
         ({"axes": "ij"}, "must be a sequence of str, got 'ij'"),
         ({"axes": [1, 2]}, "entry 0 is 1 of type int"),
         ({"axes": []}, "axes is empty"),
-        ({"labels": {"sex": ["f"]}}, "labels names 'sex', which is not an axis"),
+        ({"labels": {"sex": ["f"]}}, "labels of 'sex', which is none of the axes"),
         ({"labels": {"eye": ["a"]}}, "axis 'eye' has size 2, but 1 labels"),
-        ({"labels": {"eye": ["a", "a"]}}, "'a' twice, the second time at 1"),
+        ({"labels": {"eye": ["a", "a"]}}, "'a' twice, again at 1"),
         ({"labels": {"eye": [1, 2]}}, "labels of axis 'eye' .* entry 0 is 1 of type int"),
         ({"labels": ["ab", None]}, "labels of axis 'hair' must be a sequence of str, got 'ab'"),
         ({"labels": [["a"]]}, "labels has 1 entries for 2 axes"),
-        ({"labels": "ab"}, "labels must map axes to sequences of str"),
+        ({"labels": "ab"}, "labels must hold a sequence of str or None"),
         ({"shape": (2,)}, "1 entries for 2 axes"),
         ({"shape": (0, 2)}, "axis 'hair' has no levels"),
         ({"shape": (-1, 2)}, "entry of shape must be between 0 and"),
@@ -414,7 +414,7 @@ FRAME = pd.DataFrame(
         (["age"], "age", "cannot be both an axis and the counts"),
         (["rings"], None, "no columns called 'rings'; its columns are sex, age"),
         (["age"], "rings", "no columns called 'rings'"),
-        (["lists"], None, "column 'lists' holds values that cannot be sorted"),
+        (["lists"], None, "column 'lists' cannot be sorted"),
     ],
 )
 def test_bad_frames_are_located(axes, counts, says):
@@ -423,9 +423,7 @@ def test_bad_frames_are_located(axes, counts, says):
 
 
 def test_what_is_no_table_of_observations():
-    with pytest.raises(
-        errors.InvalidTypeError, match=r"frame must be a table of pandas, .* got ndarray"
-    ):
+    with pytest.raises(errors.InvalidTypeError, match=r"frame must be a table, got ndarray"):
         CountTensor.from_frame(DENSE, AXES)
     with pytest.raises(errors.InvalidArgumentError, match="2 columns called 'i'"):
         CountTensor.from_frame(pd.DataFrame([[1, 2]], columns=["i", "i"]), ["i"])

@@ -108,8 +108,7 @@ def test_a_first_column_of_large_different_numbers_is_a_warning(write, read):
             corpus = pb.Corpus(frame) if read == "frame" else pb.read_corpus(write("x.csv", text))
         assert corpus.n_tokens == 2008
     assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert pb.read_corpus(write("x.csv", text), layout="wide").n_tokens == 2008
         assert pb.read_corpus(write("x.csv", text), ids="customer").n_tokens == 5
 
@@ -124,8 +123,7 @@ def test_triplets_with_unknown_headers_are_a_warning(tmp_path, door):
         corpus_of(door, tmp_path, text)
     if door in ("pandas", "polars", "arrow", "shards"):
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         corpus = corpus_of(door, tmp_path, text, **named)
         assert (corpus.vocabulary.tolist(), corpus.n_tokens) == (["30", "31"], 11)
         assert corpus_of(door, tmp_path, text, layout="wide").n_documents == 3
@@ -217,8 +215,7 @@ def test_a_column_that_may_be_counts_is_not_left_out_in_silence(write):
     path = write("x.csv", "hair,eye,total\nb,x,30\nb,y,5\n")
     with pytest.warns(DataWarning, match=r"column 'total' is left out.* counts='total'"):
         assert pb.read_tensor(path, ["hair", "eye"]).total == 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         repeated = write("y.csv", "hair,eye,age\nb,x,30\nb,x,5\n")
         assert pb.read_tensor(repeated, ["hair", "eye"]).total == 2
 

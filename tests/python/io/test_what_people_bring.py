@@ -12,6 +12,7 @@ import itertools
 import json
 import pathlib
 import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -548,25 +549,48 @@ def saved(save, array):
     return stream.getvalue()
 
 
+def cells(logged, **parts):
+    counts = np.array([[1.0, 0, 2], [0, 3, 1]])
+    stored = pytest.importorskip("anndata").AnnData(np.log1p(counts) if logged else counts, **parts)
+    stored.write_h5ad("cells.h5ad")
+    return Path("cells.h5ad").read_bytes()
+
+
+def test_texts_of_a_folder_in_two_encodings_are_refused_with_the_call_that_reads_them(here):
+    (here / "texts").mkdir()
+    for name, encoding in (("a", "utf-8"), ("b", "cp1252"), ("c", "ascii")):
+        (here / f"texts/{name}.txt").write_bytes("\xfcber"[name == "c" :].encode(encoding))
+    with pytest.raises(FileFormatError, match="encoding='cp1252'"):
+        pb.read_corpus("texts")
+    with pytest.raises(InvalidArgumentError) as caught:
+        pb.read_corpus("texts", encoding="cp1252")
+    found = eval(str(caught.value).partition(" use ")[2], NAMES_OF_CALLS)
+    assert found.vocabulary.tolist() == ["ber", "\xfcber"]
+    assert found.ids.tolist() == ["a.txt", "b.txt", "c.txt"]
+
+
 DOORS = Path(__file__).with_name("doors.txt").read_text("utf-8").splitlines()
 MODULES = (pb, pd, np, scipy, gzip, json, ast, csv, pathlib, re, itertools)
 NAMES_OF_CALLS = {module.__name__: module for module in MODULES}
+CONTENTS = {"saved": saved, "cells": cells}
 
 
-@pytest.mark.filterwarnings("ignore:left out")
+@pytest.mark.filterwarnings("ignore:left out|Variable names|(document|word) .* counts as much")
 @pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
-    name, content, call, expected, words = eval(row, {**NAMES_OF_CALLS, "saved": saved})
+    name, content, call, expected, words = eval(
+        row, {**NAMES_OF_CALLS, "saved": saved, "cells": cells}
+    )
+    (here / name).parent.mkdir(exist_ok=True)
     (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
     is_whole = re.match(r"\w*[.:[]", call) or not re.match(r"\w+=", call)
-    names, own, source = dict(NAMES_OF_CALLS), {}, name
+    names, own, source = {**NAMES_OF_CALLS, **sys.modules}, {}, name.partition("/")[0]
     if call.endswith(".tolist()"):
         (here / "x.ldac").write_text("2 0:1 2:2\n")
         own, source = {"vocabulary": name}, "x.ldac"
     if call:
         parts = [call] if is_whole else re.split(r", (?=\w+=)", call)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as told:
             try:
                 names["corpus"] = pb.read_corpus(source, **own)
             except PolyabayesError as error:
@@ -574,9 +598,9 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         message = " ".join(str(getattr(one, "message", one)) for one in told)
         assert all(part in message for part in parts), message
     if expected is not None:
-        call = call if call and is_whole else f"polyabayes.read_corpus({name!r}, {call})"
-        found = eval(call, names)
-        found = pb.Corpus(found) if isinstance(found, pd.Series) else found
+        call = call if call and is_whole else f"polyabayes.read_corpus({source!r}, {call})"
+        found = eval(call.replace("(), then ", "() or "), names)
+        found = pb.Corpus(found) if isinstance(found, pd.Series) or hasattr(found, "obs") else found
         found = pb.read_corpus(source, vocabulary=found) if own else found
         if isinstance(found, pb.CountTensor):
             values, vocabulary = found.to_dense(), found.axes

@@ -9,6 +9,7 @@ from scipy import stats
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
+from polyabayes.likelihood.reliability import groups_of
 
 N_GROUPS, IN_A_GROUP, N_RUNS = 40, 5, 150
 TOPICS = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5]])
@@ -98,7 +99,7 @@ DAYS = [date(2008, 1, 1) + timedelta(days=day // 3) for day in range(120)]
 def test_times_are_cut_into_blocks_and_the_latest_are_held_out(times):
     order = np.random.default_rng(0).permutation(120)
     corpus = pb.Corpus(np.ones((120, 2), int)).with_metadata({"day": np.asarray(times)[order]})
-    blocks = corpus._groups_of(None, "day")
+    blocks = groups_of(corpus, None, "day")
     assert np.bincount(blocks).tolist() == [6] * 20
     assert (blocks == order // 6).all()
     train, test = corpus.split(0.25, times="day")

@@ -52,8 +52,7 @@ def _of_lists(documents: Any) -> Source | None:
         found = _of_lists(documents.tolist())
         return found and found._replace(ids=row_names(documents))
     if getattr(checks.index_of(documents), "nlevels", 1) == 2 and documents.ndim == 1:
-        told = "make them a table by series.unstack(fill_value=0)"
-        raise InvalidTypeError(f"counts of pairs are a Series here: {told}")
+        raise InvalidTypeError("a Series counts pairs: use series.unstack(fill_value=0)")
     _refuse_mappings(documents)
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
@@ -94,18 +93,6 @@ def _refuse_mappings(documents: Any) -> None:
         raise InvalidTypeError(f"documents are not taken from a {type(documents).__name__}: {told}")
 
 
-def texts_of(table: Any) -> tuple[list[str], list[str] | None] | None:
-    """Texts of a table and the names of its documents, uncounted; None for anything else."""
-    frame = frame_of(table)
-    if frame is None:
-        return None
-    found = FrameTable(frame)
-    roles = roles_of(found, NamedColumns())
-    if roles.layout != "texts":
-        return None
-    return without_missing(found, roles.columns[0], None), _ids(found, roles)
-
-
 def source_of_table(
     table: Table,
     named: NamedColumns | None = None,
@@ -123,20 +110,20 @@ def source_of_table(
     if not table.n_rows:
         raise InvalidArgumentError(f"{table.title} holds no documents")
     if options and roles.layout != "texts":
-        told = f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
-        raise InvalidArgumentError(f"{told}name it by {table.options('text')}")
+        told = f"{', '.join(options)}: options of texts; name them by {table.options('text')}"
+        raise InvalidArgumentError(told)
     if roles.layout == "texts":
         table.refuse_other_kinds(roles.columns[0])
         texts = without_missing(table, roles.columns[0], on_empty)
         are_tokens = table.kind(roles.columns[0]) == "tokens"
         sizes, metadata = _beside(table, roles, named.exposure)
         found = counted_texts(texts, vocabulary, options or {}, are_tokens=are_tokens)
-        found = found._replace(ids=_ids(table, roles), exposure=sizes, metadata=metadata)
+        found = found._replace(ids=ids_of(table, roles), exposure=sizes, metadata=metadata)
         return without_empty(found, on_empty, table.place)
     if roles.layout == "long":
         return _from_counts(table, roles, named.exposure)
     counts, words = table.counts(roles.columns), roles.columns if table.has_headers else None
-    return Source(counts, words, _ids(table, roles), *_beside(table, roles, named.exposure))
+    return Source(counts, words, ids_of(table, roles), *_beside(table, roles, named.exposure))
 
 
 def counted_texts(
@@ -195,7 +182,7 @@ def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
     return found.rows(~is_empty)
 
 
-def _ids(table: Table, roles: Roles) -> list[str] | None:
+def ids_of(table: Table, roles: Roles) -> list[str] | None:
     """Names of the documents of a table with a row for each."""
     if roles.ids is None:
         return table.row_names
@@ -213,9 +200,8 @@ def _beside(
     firsts = first[rows]
     if sizes is not None and (sizes != sizes[firsts]).any():
         row = int(np.argmax(sizes != sizes[firsts]))
-        told = f"{table.place(row)}: "
-        told += f"the rows of document {table.values(roles.columns[0])[row]!r} have different "
-        raise InvalidArgumentError(f"{told}exposures; give all rows of a document the same")
+        told = f"rows of document {table.values(roles.columns[0])[row]!r} have different exposures"
+        raise InvalidArgumentError(f"{table.place(row)}: {told}; give a document one exposure")
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))
     kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,15 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.table import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
-from polyabayes.exceptions import InvalidCountsError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _NUMERIC_KINDS = "biufc"
 _TIME_KINDS = "mM"
+# Rows among which the names of columns stand under a title.
+_ROWS_LOOKED_AT = 20
 
 
 def frame_of(table: Any) -> pd.DataFrame | None:
@@ -33,6 +36,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     if isinstance(table, np.ndarray):
         return None
     if loaded is not None and isinstance(table, loaded.DataFrame):
+        _refuse_titles(table)
         return table
     kind = _dataset_kind(table)
     if not kind and not hasattr(table, "__arrow_c_stream__"):
@@ -48,13 +52,38 @@ def frame_of(table: Any) -> pd.DataFrame | None:
         # The Arrow table of a dataset ignores its selections, shuffles and splits; its rows do not.
         found = table.with_format("arrow")[:] if kind else pyarrow.table(table)
     except pyarrow.ArrowInvalid as error:
-        told = "give a list, or make it a column of one"
-        raise InvalidTypeError(f"a {type(table).__name__} is not a table: {told}") from error
+        raise InvalidTypeError(f"a {type(table).__name__} is no table: give a list") from error
     if not any(map(pyarrow.types.is_nested, found.schema.types)):
         return found.to_pandas()
     # pandas cannot hold some list types of Arrow, such as polars' lists of string views.
     columns = [pandas.Series(column.to_pylist()) for column in found.columns]
     return pandas.concat(columns, axis=1, keys=found.column_names)
+
+
+def _refuse_titles(frame: pd.DataFrame) -> None:
+    """Refuse a table under a title, or with two lines of names: pandas numbers blank ones."""
+    names = [str(column) for column in frame.columns]
+    if frame.columns.nlevels == 2 and any("Unnamed: " in name for name in names):
+        pairs = ([x for x in own if "Unnamed: " not in str(x)] for own in frame.columns.tolist())
+        code = f"frame.set_axis({[' '.join(map(str, own)) for own in pairs]}, axis=1)"
+        raise InvalidArgumentError(f"names in two lines: use {code}")
+    are_numbered = [name.startswith("Unnamed: ") for name in names]
+    head = frame.head(_ROWS_LOOKED_AT if any(are_numbered[1:]) else 0)
+    for row, pair in enumerate(pairwise(head.itertuples(index=False))):
+        above = any(isinstance(x, str) and _is_number(y) for x, y in zip(*pair, strict=True))
+        is_title = above and len({*pair[0]}) == len(names)
+        is_title = is_title or sum(are_numbered) > max(1, len(are_numbered) - 2)
+        if is_title and all(isinstance(cell, str) for cell in pair[0]):
+            told = f"the columns have their names in row {row}, under a title: read the file "
+            told += f"again with header={row + 1}, or use frame.iloc[{row + 1}:].set_axis("
+            told += f"[*frame.iloc[{row}]], axis=1).infer_objects().reset_index(drop=True)"
+            raise InvalidArgumentError(told)
+        if row == 0 and above and not any(map(_is_number, pair[0])):
+            raise InvalidArgumentError("names in two lines: read the file with header=[0, 1]")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and value == value
 
 
 def _dataset_kind(table: Any) -> str:
@@ -68,7 +97,16 @@ def row_names(rows: Any) -> list[str] | None:
     index = checks.index_of(rows)
     if index is None or index.equals(rows.reset_index(drop=True).index):
         return None
+    refuse_missing_names(index, "rows", "table[table.index.notna()]")
     return [str(label) for label in index]
+
+
+def refuse_missing_names(names: Any, what: str, code: str) -> None:
+    """Refuse names of rows or columns that are missing; `code` leaves those out."""
+    if names.nlevels == 1 and names.hasnans:
+        told = f"a name of {what} is missing, at {int(np.argmax(names.isna()))}: if NA is a name "
+        told += f"there, read the file with keep_default_na=False; if not, use {code}"
+        raise InvalidArgumentError(told)
 
 
 def row_place(frame: pd.DataFrame) -> Callable[[int], str]:
@@ -92,6 +130,7 @@ class FrameTable(Table):
     ) -> None:
         self.frame, self.title, self.taker, self.code = flat(frame).copy(False), title, taker, code
         self.has_headers = not hasattr(self.frame.columns, "step")
+        refuse_missing_names(self.frame.columns, "columns", "table.loc[:, table.columns.notna()]")
         self.names = checked_words([str(name) for name in self.frame.columns]).tolist()
         self.frame.columns = self.names
         self.n_rows = len(frame)

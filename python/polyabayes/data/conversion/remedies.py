@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.table import DATE, PLAIN_KINDS, Table
+from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
 from polyabayes.data.names import NAMES, counts_nothing, headed, is_headed, named_rows
 
 Name: TypeAlias = str | None
@@ -14,7 +17,6 @@ Names: TypeAlias = list[str]
 
 # Answers to a question have so many levels, and one more for so many rows.
 _FEW_LEVELS = 10
-_OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
 
 
 def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
@@ -26,6 +28,8 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     numbers = [name for name in names if name not in labels and name != ids]
     told = _headless(table, names, labels) or _cells(table, names, ids)
     told = told or _marks(table, labels, numbers, ids) or _topics(table, labels, numbers)
+    shares = table.presence(labels)
+    told = told or f"Shares are no counts: {shares}" * bool(shares)
     return told or _documents(table, names, labels, numbers, ids)
 
 
@@ -67,10 +71,12 @@ def _marks(table: Table, labels: Names, numbers: Names, ids: Name) -> str:
 
 
 def _topics(table: Table, labels: Names, numbers: Names) -> str:
-    """Code for topics with words in rows, if all numbers are below 1."""
-    if max((x for name in numbers for x in table.numbers_of(name)), default=2) >= 1:
+    """Code for topics with words in rows: numbers below 1 whose columns sum to one."""
+    held = [table.numbers_of(name) for name in numbers if not counts_nothing(name)]
+    are_below = max(chain(*held), default=2) < 1 and table.is_distinct(*labels)
+    if not (are_below and np.allclose([*map(sum, held)], 1, atol=ROUNDED)):
         return ""
-    code = f"{_OF_TOPICS}{table.as_frame}.set_index({labels}).T)"
+    code = f"{OF_TOPICS}{table.as_frame}.set_index({labels}).T)"
     return f"Topics or signatures, with words in rows, are read by {code}"
 
 
@@ -83,11 +89,13 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
     units = [name for name in names if is_headed(name, "units")]
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
-    is_long = len(names) > 1 and (word in labels or not table.is_distinct(document))
-    rates = [x for x in numbers if x not in whole and max(table.numbers_of(x), default=2) <= 1]
-    if word in labels and rates and count is None:
+    is_long = word in labels or not table.is_distinct(document)
+    is_long = is_long and len(names) > 1 and word != document
+    rates = [x for x in numbers if x not in (*whole, *others)]
+    rates = [x for x in rates if max(table.numbers_of(x), default=2) <= 1]
+    if is_long and word in labels and rates and count is None and table.is_distinct(document, word):
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
-        return f"Topics or signatures, with a row for each word, are read by {_OF_TOPICS}{code})"
+        return f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"
     levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
     most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
     answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]
@@ -109,7 +117,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     has_ids = ids is not None and table.are_labels(ids)
     own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
     given = {"ids": own, "metadata": [name for name in others if name != own] or None}
-    turned = _turned(table, labels, given, own or ids)
+    change = table.completion(whole)
+    turned = _turned(table, labels, given, own or ids, change)
     if is_turned:
         return f"If its rows are words, use {turned}"
     found = [_long(table, names, document, word, count)] if is_long else []
@@ -117,7 +126,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
     if len(whole) > 1 or not found:
-        wide = table.options(**given)
+        wide = table.call(change, **given) if change else table.options(**given)
         found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
         found.append(f"w{survey}")
@@ -125,15 +134,15 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     return told[:1].upper() + told[1:]
 
 
-def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name) -> str:
+def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, change: str) -> str:
     """Options or code for words in rows that a column names, beside columns that count nothing."""
     code = table.as_frame
-    is_file = code.startswith("pandas.") and not table.written
+    is_file = code.startswith("pandas.") and not table.written and not change
     if is_file and rows is not None and table.is_distinct(rows):
         return table.options(**given, transpose=True)
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += f".drop(columns={left_out})" * bool(left_out)
-    return f"polyabayes.Corpus({code}.set_index({labels}).T)"
+    return f"polyabayes.Corpus({code}{change}.set_index({labels}).T)"
 
 
 def _long(table: Table, names: Names, document: str, word: Name, count: Name) -> str:

@@ -16,7 +16,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.remedies import remedy
-from polyabayes.data.conversion.table import Table
+from polyabayes.data.conversion.table import Table, are_merged
 from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
@@ -104,6 +104,11 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     rest = [name for name in names if name not in named.metadata and name != named.ids]
     text = named.text
     if text is None:
+        lower = {name.lower() for name in rest if table.kind(name) != "text"}
+        if lower.issuperset({"types", "tokens"}) and len(lower) == len(rest):
+            told = "is a summary of texts, not counts of words: in R, quanteda::convert(dfm, 'data."
+            told = f"{table.title} {told}frame') makes a table of those; if its columns are words, "
+            raise InvalidArgumentError(f"{told}use {table.options(layout='wide')}")
         long = _long_columns(table, named, rest)
         if long:
             return Roles("long", None, long, [name for name in names if name not in long])
@@ -134,6 +139,9 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         if table.row_names is None and named.ids is None:
             left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
             _warn_of_triplets(table, [name for name in names if name not in left_out])
+    if merged := [name for name in named.metadata if are_merged(table.values(name))]:
+        told = f"{some(merged)} of {table.title} has labels above blanks: if cells were merged, "
+        warn(f"{told}use corpus.with_metadata(corpus.metadata.ffill())", DataWarning)
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -146,16 +154,14 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
     if None not in (named.document, named.word) or (named.count and None not in (document, word)):
         return found
     if (named.document, named.word, named.count) != (None, None, None):
-        told = f"{table.title} has the columns {some(names, 8)}; a long table has columns "
-        told += f"of documents and of words: name them by {table.options('document', 'word')}"
-        raise InvalidArgumentError(told)
+        told = f"{table.title} has the columns {some(names, 8)}: name those of documents and of "
+        raise InvalidArgumentError(f"{told}words by {table.options('document', 'word')}")
     # A wide table may have words with these names; it has further columns of counts.
     if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
         return []
     if count is None:
-        told = f"{table.title} has the columns {some(names, 8)}, and no counts: if each row "
-        told += f"is one token, say so by {table.options(document=document, word=word)}; "
-        raise InvalidArgumentError(f"{told}else name the counts by {table.options('count')}")
+        told = f"{some(names, 8)}: name the counts by {table.options('count')}; if each row is one "
+        raise InvalidArgumentError(f"{told}token, {table.options(document=document, word=word)}")
     return found
 
 
@@ -164,8 +170,8 @@ def _text_column(table: Table, names: list[str]) -> str | None:
     headers = [name for name in names if name.lower() in NAMES["text"]]
     found = [name for name in headers if table.kind(name) != "number"]
     if len(found) > 1:
-        told = f"name the texts by {table.options(text=found[0])}"
-        raise InvalidArgumentError(f"{table.title} has the columns {some(found, 8)}: {told}")
+        told = f"{some(found, 8)}: name the texts by {table.options(text=found[0])}"
+        raise InvalidArgumentError(told)
     return found[0] if found else None
 
 
@@ -196,17 +202,20 @@ def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
 def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
     """Warn of columns read as counts that look like triplets of document, word and count.
 
-    Their pairs differ, each part in several rows, unless they are called i and j, as in R.
+    Their pairs differ, each part in several rows. Those that are called i and j are refused.
     """
     if table.has_headers and len(names) == 3 <= table.n_rows:
-        most = table.n_rows * (1 if names[:2] == ["i", "j"] else _FEW_DISTINCT)
+        are_named = " ".join(names[:2]).lower() in NAMES["triplets"]
+        most = table.n_rows * (1 if are_named else _FEW_DISTINCT)
         is_few = [len(set(table.values(name))) <= most for name in names[:2]]
         are_counts = table.holds_whole_numbers(names[2]) and table.counts(names[2:]).min()
         if all(is_few) and table.is_distinct(*names[:2]) and are_counts:
             options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
-            told = f"{some(names)} of {table.title} are read as rows of counts, "
-            told += "but look like a document, a word and a count: if they are, use "
-            warn(f"{told}{options}; if not, {table.options(layout='wide')}", DataWarning)
+            told = f"{some(names)} of {table.title} look like a document, a word and a count: if "
+            told += f"they are, use {options}; if not, {table.options(layout='wide')}"
+            if are_named:
+                raise InvalidArgumentError(told)
+            warn(f"{told}; they are read as rows of counts", DataWarning)
 
 
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
@@ -244,6 +253,8 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if axes is not None:
         warn(f"column {column!r} is left out and each row counts once, but {told}", DataWarning)
     elif is_labelled and len(set(table.numbers_of(column))) > _FEW_LEVELS:
-        told += f"; if not, {argument('axes', table.names)}"
+        levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
+        factors = [x for x in levels if 1 < levels[x] < table.n_rows and not counts_nothing(x)]
+        told += f"; if not, {argument('axes', factors or table.names)}"
         raise InvalidArgumentError(f"column {column!r} may hold counts, as {told}")
     return None

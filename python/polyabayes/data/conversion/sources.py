@@ -49,17 +49,17 @@ class Source(NamedTuple):
 def checked_tokens(number: int, document: Any, known: Collection[str] | None = None) -> list[str]:
     """The tokens of a document; those that are not `known`, if given, are refused."""
     if isinstance(document, (str, bytes)):
-        told = f"document {number} is a text, but earlier documents are lists of tokens: "
-        raise InvalidTypeError(f"{told}give one kind")
+        raise InvalidTypeError(f"document {number} is a text, but earlier ones are lists of tokens")
     tokens = list(iterated(document, f"document {number}", "tokens"))
     for token in tokens:
         if not isinstance(token, str):
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
-            told += "by number, as those of stm and gensim, go to polyabayes.Corpus(documents)"
-            raise InvalidTypeError(told)
+            raise InvalidTypeError(f"{told}by number go to polyabayes.Corpus(documents)")
         if known is not None and token not in known:
-            told = f"document {number} holds {token!r}, which is not in the vocabulary; "
-            raise InvalidArgumentError(f"{told}omit the vocabulary, or drop other words first")
+            told = (
+                f"document {number}: {token!r} is not in the vocabulary: omit the vocabulary, or "
+            )
+            raise InvalidArgumentError(f"{told}drop the word")
     return tokens
 
 
@@ -77,17 +77,16 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
             except (TypeError, ValueError):
                 is_id = False
             if not is_id:
-                told = "which is not an (id, count) pair"
-                raise InvalidTypeError(f"document {number} holds {pair!r}, {told}") from None
+                told = f"document {number} holds {pair!r}, not a pair (id, count)"
+                raise InvalidTypeError(told) from None
             rows.append(number)
             columns.append(int(column))
             values.append(count)
     n_words = 1 + max(columns, default=-1)
     size = n_words if dictionary is None else 1 + max(map(int, dictionary.keys()), default=-1)
     if n_words > size:
-        told = f"the documents hold the id {n_words - 1}, but the largest id of the dictionary "
-        told += f"is {size - 1}: give the dictionary that the documents were made with"
-        raise InvalidArgumentError(told)
+        told = f"the documents hold the id {n_words - 1}, but the dictionary ends with {size - 1}: "
+        raise InvalidArgumentError(f"{told}give that which the documents were made with")
     places = np.array([rows, columns], dtype=np.int64)
     data = np.array(values) if columns else np.zeros(0, dtype=np.int64)
     counts = sparse.coo_matrix((data, tuple(places)), shape=(number + 1, max(size, 1)))
@@ -131,16 +130,15 @@ def is_tomotopy(value: Any) -> bool:
 
 def is_of(value: Any, package: str, kind: str) -> bool:
     """Whether a value is of a class of a package, which is not imported."""
-    return any(
-        base.__name__ == kind and base.__module__.partition(".")[0] == package
-        for base in type(value).__mro__
-    )
+    bases = [(x.__module__.partition(".")[0], x.__name__) for x in type(value).__mro__]
+    return (package, kind) in bases
 
 
-def anndata(data: Any, layer: str | None = None) -> Source:
+def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     """Count a layer of an AnnData object: cells are documents, variables are words.
 
-    A backing file is read in blocks of rows; the default layer is ``X``.
+    A backing file is read in blocks of rows; the default layer is ``X``. Messages call the object
+    adata; `code` makes it, if it was read from a file.
     """
     known = ["X", *data.layers]
     if layer is not None and (not isinstance(layer, str) or layer not in known):
@@ -151,19 +149,20 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     named = [other for other in others if _OF_COUNTS.search(other)]
     call = "it has no layer of counts; give the raw counts"
     if first := next(iter(named or others), None):
-        code = f"polyabayes.Corpus.from_anndata(adata, layer={first!r})"
-        call = f"counts are in {some(others)}: use it by {argument('layer', first)}, as in {code}"
+        call = f"polyabayes.Corpus.from_anndata({code}, layer={first!r})"
+        call = f"counts are in {some(others)}: use it by {argument('layer', first)}, as in {call}"
+    elif data.raw is not None and not _fractions(data.raw.X[:_ROWS_LOOKED_AT]).any():
+        call = f"counts are in raw: use polyabayes.Corpus({code}.raw.to_adata())"
     if stored is None:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
         twice = data.var_names[data.var_names.duplicated()][0]
-        told = "rename them by adata.var_names_make_unique()"
-        raise InvalidArgumentError(f"the AnnData has two variables {twice!r}: {told}")
+        told = f"{code}.var_names_make_unique(), then polyabayes.Corpus(adata)"
+        raise InvalidArgumentError(f"two variables {twice!r}: use {told}")
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
-        told = f"features of the kinds {some(kinds)} all count as words of the AnnData: those of "
-        told += f"one kind are adata[:, adata.var['feature_types'] == {kinds[-1]!r}]"
-        warn(told, DataWarning)
+        told = f"features of the kinds {some(kinds)} all count as words: those of one kind are "
+        warn(f"{told}{code}[:, adata.var['feature_types'] == {kinds[-1]!r}]", DataWarning)
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
     step = max(len(data), 1) if is_read else _BLOCK_ROWS
@@ -194,12 +193,9 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) ->
     if is_fraction.any():
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
-        if data.raw is not None:
-            call += ", those of raw by polyabayes.Corpus(adata.raw.to_adata())"
         place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"
-        told = f"{name} of the AnnData holds {entries.data[cell]:.6g} for {place}, so it was "
-        told += f"normalised or log-transformed, but likelihoods need counts: {call}"
-        raise InvalidArgumentError(told)
+        told = f"{name} of the AnnData holds {entries.data[cell]:.6g} for {place}, and is "
+        raise InvalidArgumentError(f"{told}normalised or log-transformed, not counts: {call}")
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -12,7 +13,7 @@ import numpy as np
 
 from polyabayes.data.conversion import numbers as _numbers
 from polyabayes.data.counts import CountMatrix
-from polyabayes.data.names import NAMES, is_headed
+from polyabayes.data.names import NAMES, headed, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
 _ROWS_LOOKED_AT = 100
+# Largest error of a sum of rounded probabilities.
+ROUNDED = 0.01
+OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
 # Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d+.*")
@@ -106,21 +110,32 @@ class Table(Protocol):
         kept, told = f"`{name}` >= 0", ""
         empty = {name: 0} if "axes" in self.given else 0
         filled = f".fillna({empty})"
+        is_expected = name.lower() in NAMES["may count"]
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         if text in NAMES["missing"] or (number is not None and number != number):
+            change = self.completion([x for x in self.names if self.kind(x) == "number"])
             told = f"where nothing was counted, {self.call(filled)}"
-            numbers = [self.values(x) for x in self.names if self.kind(x) == "number"]
-            # Notes below a table count nothing at all.
-            rows = zip(*numbers, strict=True)
-            if len(numbers) > 1 and all({*row} == {None} or None not in row for row in rows):
-                told = f"without rows that count nothing, {self.call(f'.dropna(subset={[name]})')}"
+            if "dropna" in change:
+                told = f"without rows that count nothing, {self.call(change)}"
         elif number is not None and number < 0 and is_count:
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
         elif number is not None and (number < 0 or number % 1 or str(text).endswith("%")):
             told = "shares, weights and negative numbers are no counts: bring those"
-            odd = [x for x in self.names if any(n < 0 or n % 1 for n in self.numbers_of(x))]
+            held = {x: self.numbers_of(x) for x in self.names}
+            odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
             given = [*dict.fromkeys([*self.given.get("metadata", ()), *odd, name])]
-            if not is_count and any(map(self.numbers_of, {*self.names} - {*given})):
+            ids = self.given.get("ids") or headed(self.names, NAMES["document"])
+            labels = [] if ids is None else [ids]
+            sums = [sum(row) for row in zip(*odd.values(), strict=False)]
+            if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
+                told = "rows sum to one, as weights of topics in documents do, which are no counts "
+                told += "(bring those), and weights of words in topics, read by "
+                told += f"{OF_TOPICS}{self.as_frame}[{[*odd]}])"
+            elif shares := self.presence(labels):
+                told += f"; {shares}"
+            elif number > 0 and max(held[name]) > 1 and (self.is_turned or is_expected):
+                told += f"; if they are estimates of counts, use {self.call('.round()')}"
+            elif not is_count and any(map(self.numbers_of, {*self.names} - {*given})):
                 told += f", or name properties, {self.call(metadata=given)}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             change = filled * ("na_values" in self.written)
@@ -129,12 +144,26 @@ class Table(Protocol):
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         return f"; {told}" * bool(told)
 
+    def completion(self, names: Sequence[str]) -> str:
+        """Code for blanks in columns of counts: 0, unless rows count nothing, as notes."""
+        columns = [self.values(name) for name in names]
+        blank = [name for name, held in zip(names, columns, strict=True) if None in held]
+        rows = zip(*columns, strict=True)
+        if len(names) > 1 and all({*row} == {None} or None not in row for row in rows):
+            return f".dropna(subset={blank[-1:]})" * bool(blank)
+        return ".fillna(0)" * bool(blank)
+
     def complete(self, name: str) -> list[Any]:
         """The values of a column, none of which is missing or blank."""
         values = self.values(name)
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
                 told = f"leave such rows out, {self.call(f'.dropna(subset={[name]})')}"
+                if row:
+                    code = f".pipe(lambda rows: rows.assign(**rows[{[name]}].ffill()))"
+                    told += f", or fill them from above, as merged cells, {self.call(code)}"
+                if self.as_frame == "table":
+                    told += "; if NA is a name there, read the file with keep_default_na=False"
                 raise InvalidArgumentError(f"{self.place(row)}: no {name} is given: {told}")
         return values
 
@@ -194,6 +223,16 @@ class Table(Protocol):
                 marks[name] = {x for x in held if held[x] in present}
         return marks
 
+    def presence(self, labels: Sequence[str]) -> str:
+        """Code that counts what is there at all, if all columns but labels hold shares."""
+        held = [*chain(*(self.numbers_of(name) for name in self.names if name not in labels))]
+        if not min(held, default=1) == 0 < sum(x % 1 for x in held) or max(held) > 1:
+            return ""
+        is_turned = self.is_turned or is_headed(self.row_label, "words in rows")
+        code = self.as_frame + f".set_index({list(labels)})" * bool(labels)
+        code += ".T" * (is_turned or any(map(self.names_words, labels)))
+        return f"if shares above 0 say that something is there, use polyabayes.Corpus({code} > 0)"
+
     def is_dated(self, name: str) -> bool:
         """Whether the first value of a column is a date or a time."""
         return bool(DATE.fullmatch(str(self.values(name)[0])))
@@ -235,15 +274,38 @@ class Table(Protocol):
             raise InvalidTypeError(f"column {name!r} of {self.title} holds {told}")
         header = [k for k, value in enumerate(values[:3]) if is_further_header([value])]
         if header:
-            told = f"{self.place(header[-1])} is a further header of a survey: "
-            told += f"use polyabayes.Corpus.from_table({self.as_frame}.iloc[{header[-1] + 1}:], "
-            raise InvalidArgumentError(f"{told}text={name!r})")
+            code = f"{self.as_frame}.iloc[{header[-1] + 1}:], text={name!r}"
+            told = f"{self.place(header[-1])} is a further header of a survey: use "
+            raise InvalidArgumentError(f"{told}polyabayes.Corpus.from_table({code})")
+
+
+def are_merged(values: list[Any]) -> bool:
+    """Whether labels stand above as many blanks, each once, as in merged cells of a spreadsheet."""
+    held = [value for value in values if value is not None]
+    are_labels = all(isinstance(value, str) for value in held)
+    return are_labels and 1 < len({*held}) == len(held) <= len(values) / 2 and values[0] is not None
 
 
 def is_further_header(fields: Iterable[Any]) -> bool:
     """Whether fields are those of a further header of a survey export, but some that are empty."""
     texts = [text for text in map(str, fields) if text]
     return bool(texts) and all(map(_SECOND_HEADER.fullmatch, texts))
+
+
+def divider(levels: list[Any]) -> str:
+    """What divides several choices in one answer; empty if nothing does.
+
+    Some choice occurs in several answers; beside commas, as sentences have them, there are fewer
+    choices than answers.
+    """
+    texts = [level.strip(" ,;|") for level in levels if isinstance(level, str)]
+    for sep in ";|,":
+        choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
+        is_shared = sep != "," and max(choices.values(), default=0) > 1
+        divided = [text for text in texts if sep in text]
+        if divided and (is_shared or len(choices) < len(texts)):
+            return sep + " " * all(f"{sep} " in text for text in divided)
+    return ""
 
 
 def _is_bag(cell: list[Any]) -> bool:

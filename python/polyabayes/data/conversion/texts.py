@@ -30,6 +30,8 @@ ON_EMPTY = ("raise", "drop", "keep")
 _MOST_PLACES = 50
 _MISSING = ("NA", "NaN", "nan", "<NA>")
 _TEXTS_LOOKED_AT = 200
+# Items have at most so many words.
+_WORDS_OF_ITEM = 4
 # scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
 # Burmese, Khmer, Japanese or Chinese that is longer than a word.
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
@@ -72,9 +74,9 @@ def without_missing(table: Table, column: str, on_empty: str | None) -> list[Any
     texts = [None if isinstance(text, str) and text in _MISSING else text for text in texts]
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
-        told = f"no document in column {column!r} at {places_of(missing, table.place)}: "
-        told += f"drop such rows by {table.options(on_empty='drop')}, or keep them "
-        raise InvalidArgumentError(f"{told}as empty by {table.options(on_empty='keep')}")
+        options = f"{table.options(on_empty='drop')} or {table.options(on_empty='keep')}"
+        told = f"no document in column {column!r} at {places_of(missing, table.place)}: use "
+        raise InvalidArgumentError(f"{told}{options}")
     return ["" if text is None else text for text in texts]
 
 
@@ -135,6 +137,7 @@ def count_texts(
             texts = checked_texts(texts)
             if not {"token_pattern", "tokenizer", "analyzer"} & options.keys():
                 _warn_of_scripts(texts[:_TEXTS_LOOKED_AT])
+                _warn_of_items(texts[:_TEXTS_LOOKED_AT])
         counts = vectoriser.fit_transform(texts)
     except InvalidTypeError:
         raise
@@ -166,6 +169,19 @@ def _warn_of_scripts(texts: list[str]) -> None:
     warn(f"{told}of tokens are counted as they are", DataWarning)
 
 
+def _warn_of_items(texts: list[str]) -> None:
+    """Warn of lists of items, such as baskets: a few words each, and no sentences."""
+    for sep in ";|,":
+        items = [item.strip() for text in texts for item in text.split(sep)]
+        are_short = all(x.count(" ") < _WORDS_OF_ITEM and x[-1:] not in ".!?" for x in items)
+        is_long = any(text.count(sep) > 1 for text in texts)
+        is_list = is_long or len({*items}) < len(items) > len(texts)
+        if are_short and is_list and any(" " in item for item in items):
+            option = argument("token_pattern", rf"[^{sep}\s](?:[^{sep}]*[^{sep}\s])?")
+            told = f"texts that look like lists by {sep!r} are divided at blanks, too: if items "
+            warn(f"{told}are whole, use {option}", DataWarning)
+
+
 def checked_texts(texts: Iterable[Any]) -> list[str]:
     """Iterate over texts; other values are refused."""
     checked = list(texts)
@@ -194,11 +210,8 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
 
 def _stemmer(language: str, options: Mapping[str, Any]) -> Analyzer:
     Stemmer = import_optional("Stemmer", "stemming needs PyStemmer", "stem")
-    try:
-        stemmer = Stemmer.Stemmer(language)
-    except KeyError as error:
-        told = f"stem={language!r} is not a language of PyStemmer; "
-        raise InvalidArgumentError(f"{told}it knows {', '.join(Stemmer.algorithms())}") from error
+    checks.choice("stem", language, tuple(Stemmer.algorithms()))
+    stemmer = Stemmer.Stemmer(language)
     if options.get("analyzer", "word") != "word":
         raise InvalidArgumentError("stem works on words only; leave analyzer at 'word'")
     from sklearn.feature_extraction.text import CountVectorizer

@@ -31,8 +31,8 @@ def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
         raise InvalidArgumentError("axes is empty; give at least one name")
     for name in names:
         if not is_name(name):
-            told = "use letters, digits and underscores, so that a graph can name it"
-            raise InvalidArgumentError(f"axes: {name!r} cannot name an axis; {told}")
+            told = f"axes: {name!r} cannot name an axis; use letters, digits and underscores"
+            raise InvalidArgumentError(told)
     return tuple(distinct(names, "axes names", "give each axis a name of its own"))
 
 
@@ -43,12 +43,13 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
     if isinstance(labels, Mapping):
         unknown = [name for name in labels if name not in axes]
         if unknown:
-            told = f"the axes are {', '.join(axes)}"
-            raise InvalidArgumentError(f"labels names {unknown[0]!r}, which is not an axis; {told}")
+            told = f"labels of {unknown[0]!r}, which is none of the axes {', '.join(axes)}"
+            raise InvalidArgumentError(told)
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
-        told = f"or hold one such sequence or None for each axis, got {labels!r}"
-        raise InvalidTypeError(f"labels must map axes to sequences of str, {told}")
+        raise InvalidTypeError(
+            f"labels must hold a sequence of str or None for each axis, got {labels!r}"
+        )
     if len(labels) != len(axes):
         told = f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
         raise InvalidArgumentError(f"{told}give one for each, None for an axis without labels")
@@ -74,22 +75,18 @@ def checked_shape(
     """Size of each axis: as given, else by its labels, else by its largest coordinate."""
     if shape is None:
         largest = coordinates.max(axis=0, initial=-1).tolist()
-        sizes = tuple(
-            top + 1 if names is None else len(names)
-            for top, names in zip(largest, labels, strict=True)
-        )
+        pairs = zip(largest, labels, strict=True)
+        sizes = tuple(top + 1 if names is None else len(names) for top, names in pairs)
     else:
         sizes = checked_sizes(shape)
     if len(sizes) != len(axes):
-        told = f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes ({', '.join(axes)}); "
-        raise InvalidArgumentError(f"{told}give one for each")
+        told = f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes ({', '.join(axes)})"
+        raise InvalidArgumentError(told)
     for axis, size, names in zip(axes, sizes, labels, strict=True):
         if names is not None and len(names) != size:
-            told = f"axis {axis!r} has size {size}, but {len(names)} labels; "
-            raise InvalidArgumentError(f"{told}give one for each level")
+            raise InvalidArgumentError(f"axis {axis!r} has size {size}, but {len(names)} labels")
         if not size:
-            told = "give its size or its labels, at least one level"
-            raise InvalidArgumentError(f"axis {axis!r} has no levels; {told}")
+            raise InvalidArgumentError(f"axis {axis!r} has no levels; give its size or labels")
     return sizes
 
 
@@ -115,23 +112,20 @@ def refuse_outside(
     outside = (coordinates < least) | (coordinates >= np.array(shape, dtype=np.int64))
     if outside.any():
         cell, column = (int(index) for index in np.argwhere(outside)[0])
-        told = f"coordinates: cell {cell} has {coordinates[cell, column]} on axis "
-        told += f"{axes[column]!r} of size {shape[column]}; coordinates start "
-        raise InvalidCountsError(f"{told}at 0: correct it or give a larger shape")
+        told = f"coordinates: cell {cell} has {coordinates[cell, column]} on axis {axes[column]!r}"
+        raise InvalidCountsError(f"{told}, not from 0 to {shape[column] - 1}: give a larger shape")
 
 
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:
     """Non-negative counts of cells as 64-bit integers; `place` describes a position in messages."""
     array = count_array(values, name)
     if array.shape != (n_cells,):
-        told = f"one entry for each cell, got shape {array.shape}"
-        raise InvalidArgumentError(f"{name} must have shape ({n_cells},), {told}")
+        raise InvalidArgumentError(f"{name} has shape {array.shape} for {n_cells} cells")
     check_values(array, name, MAX_TOTAL, place)
     if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
         largest = int(array.argmax())
-        told = f"{name} holds {array[largest]} at {place(largest)}, but {array.dtype} is exact "
-        told += f"below 2**{np.finfo(array.dtype).nmant + 1} only: give integers"
-        raise InvalidCountsError(told)
+        told = f"{name} holds {array[largest]} at {place(largest)}, for which {array.dtype} is not "
+        raise InvalidCountsError(f"{told}exact: give integers")
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)

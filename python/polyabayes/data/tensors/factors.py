@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +22,8 @@ def checked_frame(frame: Any) -> pd.DataFrame:
     """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
     table = frame_of(frame)
     if table is None:
-        told = f"frame must be a table of pandas, polars or pyarrow, got {type(frame).__name__}; "
-        told += "arrays go to CountTensor.from_dense or CountTensor.from_coo, files to read_tensor"
-        raise InvalidTypeError(told)
+        told = f"frame must be a table, got {type(frame).__name__}; arrays go to "
+        raise InvalidTypeError(f"{told}CountTensor.from_dense, files to read_tensor")
     return table
 
 
@@ -60,8 +59,7 @@ def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     is_missing = column.isna().to_numpy()
     if is_missing.any():
         told = f"column {name!r} has no value at {row_place(frame)(int(np.argmax(is_missing)))}; "
-        told += "drop such rows, for example by frame.dropna(), or name the missing value"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(f"{told}drop such rows by frame.dropna(subset={[name]})")
     return column
 
 
@@ -77,28 +75,11 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
         try:
             codes, values = column.factorize(sort=True)
         except TypeError as error:
-            told = f"column {name!r} holds values that cannot be sorted: {error}; "
-            raise InvalidTypeError(f"{told}convert them to text") from error
+            told = f"column {name!r} cannot be sorted: {error}; convert it to text"
+            raise InvalidTypeError(told) from error
     if not len(values):
         raise InvalidArgumentError(f"column {name!r} has no value in any row; omit it")
     return codes.astype(np.int64), _texts(column, values)
-
-
-def known_levels(frame: pd.DataFrame, name: Any, labels: Sequence[str]) -> Integers:
-    """Level of each row among known labels, -1 if missing."""
-    if not one_column(frame, name).notna().any():
-        return np.full(len(frame), -1, dtype=np.int64)
-    codes, found = factor(frame, name)
-    number = {label: level for level, label in enumerate(labels)}
-    used = set(codes.tolist())
-    for level, label in enumerate(found):
-        if level in used and label not in number:
-            place = row_place(frame)(int(np.argmax(codes == level)))
-            told = f"column {name!r} has level {label!r} at {place}, which the model has not seen; "
-            told += f"known levels are {', '.join(map(repr, labels[:10]))}"
-            raise InvalidArgumentError(told)
-    known = np.array([number.get(label, -1) for label in found] + [-1], dtype=np.int64)
-    return known[codes]
 
 
 def _texts(column: Any, values: Iterable[Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.table import is_further_header
-from polyabayes.data.names import NAMES
+from polyabayes.data.conversion.table import are_merged, divider, is_further_header
+from polyabayes.data.names import NAMES, plain
 from polyabayes.exceptions import DataWarning, argument
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
+# Codes before labels, and those of Stata.
+_CODE = re.compile(r"[-(\[]*\d+[\W_]+(?=\w)|(?<=^\.)[a-z]$")
+_NO_ANSWERS = {plain(name) or name for name in NAMES["no answer"]}
 _GAP = 2
 _FEW_ROWS = 10
 # Headers are among the first rows; more levels than so many are words, not answers.
@@ -72,10 +76,10 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
     It names columns of names of rows, tables with a row for each answer, and what
     :func:`warn_of_answers` names.
     """
-    plain = {item: "".join(filter(str.isalnum, str(item).lower())) for item in items}
-    plain |= {item: "id" for item in items if str(item).lower().endswith("_id")}
+    header = {item: plain(str(item)) for item in items}
+    header |= {item: "id" for item in items if str(item).lower().endswith("_id")}
     ids, questions, answers = (
-        [item for item in items if plain[item] in NAMES[kind]]
+        [item for item in items if header[item] in NAMES[kind]]
         for kind in ("respondent", "question", "answer")
     )
     if ids and questions and answers and frame[ids[0]].duplicated().any():
@@ -84,16 +88,15 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
         warn(told, DataWarning)
         return
     if ids:
-        told = f"item {some(ids, 3)} looks like names of rows: if so, make it the index by "
-        told += f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
-        warn(told, DataWarning)
+        told = f"item {some(ids, 3)} looks like names of rows: if so, leave it out of "
+        warn(f"{told}{argument('items')}, or use frame.set_index({ids[0]!r})", DataWarning)
     warn_of_answers(frame, [item for item in items if item not in ids], is_new=False)
 
 
 def warn_of_answers(
     frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool = False, is_new: bool = True
 ) -> None:
-    """Warn of further headers, marks of missing answers, and answers spelt in several ways.
+    """Warn of further headers, marks of missing answers, several choices, and several spellings.
 
     Headers are rows that nobody else is like, unless the rows have counts. In a table that is new,
     of which nobody has said what is missing, blanks beside one answer may be answers. The calls
@@ -113,6 +116,14 @@ def warn_of_answers(
             blank.append(item)
         for mark in _marks(levels, is_categorical=hasattr(frame[item], "cat")):
             marks.setdefault(mark, []).append(item)
+        if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
+            told = f"{item!r} has answers above blanks, each once, as merged cells: if so, use "
+            warn(f"{told}{code}.assign(**{code}[[{item!r}]].ffill())", DataWarning)
+        if sep := divider(levels):
+            own = f"{code}[{item!r}]"
+            told = f"{own}.str.get_dummies({sep!r}).where({own}.notna()).add_prefix('{item}: ')"
+            told = f"make each a column by {code}.drop(columns={item!r}).join({told})"
+            warn(f"answers of {item!r} hold several choices, by {sep!r}: {told}", DataWarning)
         first: dict[str, str] = {}
         for level in (x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS):
             own = first.setdefault(level.strip().casefold(), level)
@@ -125,15 +136,11 @@ def warn_of_answers(
         told = f"{told}; if so, use {use}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)
     if len(blank) > 1:
-        told = f"{some(blank, 3)} have one answer or none: if blanks are missing, say missing=[]; "
-        warn(
-            f"{told}if blanks are answers, use {code}.assign(**{code}[{blank}].notna())",
-            DataWarning,
-        )
+        told = f"{some(blank, 3)} have one answer or none: if blanks are missing, missing=[]; if "
+        warn(f"{told}answers, use {code}.assign(**{code}[{blank}].notna())", DataWarning)
     if spellings:
-        told = f"answers of {some(list(spellings), 3)} differ only in case or blanks, and count as "
-        told += f"different ones: if they are the same, use {code}.replace({spellings})"
-        warn(told, DataWarning)
+        told = f"answers of {some(list(spellings), 3)} differ only in case or blanks: if they are "
+        warn(f"{told}the same, use {code}.replace({spellings})", DataWarning)
 
 
 def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
@@ -161,7 +168,8 @@ def _levels_of(values: Any) -> list[Any]:
 def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
     """Levels of an item by which surveys mark missing answers."""
     # A blank beside one answer is the other answer.
-    texts = [x for x in known if isinstance(x, str) and x.strip().lower() in NAMES["no answer"]]
+    labels = {x: _CODE.sub("", x.strip()) for x in known if isinstance(x, str)}
+    texts = [x for x, own in labels.items() if (plain(own) or own) in _NO_ANSWERS]
     texts = [x for x in texts if x.strip() or len(known) > 2]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if is_categorical else (int, float)

@@ -66,8 +66,8 @@ class CountTensor:
     labels: AxisLabels
 
     def __init__(self) -> None:
-        told = "from_coo, from_frame, from_corpus or read_tensor"
-        raise InvalidTypeError(f"CountTensor is made by from_dense, {told}")
+        told = "from_dense, from_coo, from_frame, from_corpus or read_tensor"
+        raise InvalidTypeError(f"CountTensor is made by {told}")
 
     @classmethod
     def _from_checked(
@@ -205,8 +205,8 @@ class CountTensor:
             labels = [row_names(array), [*map(str, array.columns)]] if labels is None else labels
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
-            told = f"but axes names {len(names)} ({', '.join(names)}); give a name for each"
-            raise InvalidArgumentError(f"array has {len(shape)} dimensions, {told}")
+            told = f"array has {len(shape)} dimensions, but axes names {', '.join(names)}"
+            raise InvalidArgumentError(told)
 
         def place(position: int) -> str:
             return f"cell {tuple(coordinates[position].tolist())}"
@@ -361,10 +361,8 @@ class CountTensor:
 
     def _repr_html_(self) -> str:
         """Axes, their sizes and first labels, for notebooks."""
-        labels = [
-            "" if names is None else ", ".join(map(str, names[:_LABELS_SHOWN]))
-            for names in self.labels
-        ]
+        shown = [() if names is None else names[:_LABELS_SHOWN] for names in self.labels]
+        labels = [", ".join(map(str, names)) for names in shown]
         columns = {"axis": self.axes, "size": self.shape, "first labels": labels}
         return html_table(columns_of(columns), repr(self).strip("<>"))
 
@@ -372,10 +370,9 @@ class CountTensor:
         """Whether axes, shape, labels and all counts are the same."""
         if not isinstance(other, CountTensor):
             return NotImplemented
-        return (self.axes, self.shape) == (other.axes, other.shape) and all(
-            np.array_equal(mine, its)
-            for mine, its in zip(self._arrays(), other._arrays(), strict=True)
-        )
+        pairs = zip(self._arrays(), other._arrays(), strict=True)
+        is_like = (self.axes, self.shape) == (other.axes, other.shape)
+        return is_like and all(np.array_equal(mine, its) for mine, its in pairs)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -426,8 +423,7 @@ class CountTensor:
 
     def _axis_ix(self, name: str) -> int:
         if name not in self.axes:
-            told = f"the axes are {', '.join(self.axes)}"
-            raise InvalidArgumentError(f"there is no axis {name!r}; {told}")
+            raise InvalidArgumentError(f"no axis {name!r}; the axes are {', '.join(self.axes)}")
         return self.axes.index(name)
 
     def rename(self, axes: Mapping[str, str]) -> CountTensor:
@@ -490,14 +486,12 @@ class CountTensor:
         """
         if not self.is_complete:
             cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
-            told = f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, "
-            told += "so that they have no place in an array; to_frame() has all cells"
-            raise InvalidArgumentError(told)
+            told = f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, and have "
+            raise InvalidArgumentError(f"{told}no place in an array; to_frame() has all cells")
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > checks.whole_number("max_bytes", max_bytes):
-            told = f"an array of shape {self.shape} takes {n_bytes:,} bytes, "
-            told += f"above max_bytes={max_bytes:,}; take a marginal() first, or raise max_bytes"
-            raise BudgetExceededError(told)
+            told = f"shape {self.shape} takes {n_bytes:,} bytes, above max_bytes={max_bytes:,}; "
+            raise BudgetExceededError(f"{told}take a marginal() first, or raise max_bytes")
         array = np.zeros(self.shape, dtype=np.int64)
         array[tuple(self.coordinates.T)] = self.counts
         return array

@@ -49,8 +49,7 @@ def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]
     size = size_of_vocabulary(vocabulary, None)
     if size is None:
         if path == STANDARD_INPUT:
-            told = "give the vocabulary"
-            raise InvalidArgumentError(f"the number of words of standard input is unknown: {told}")
+            raise InvalidArgumentError("give the vocabulary of standard input")
         size = max((rows.most_words for rows in _rows(path, None, _STREAMED_BYTES)), default=1)
         refuse_announced(path, 1, size)
     for rows in _rows(path, size, _STREAMED_BYTES):
@@ -104,8 +103,7 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
         lengths = np.array([line.count(b":") for line in lines])
         blank = [number for number, line in enumerate(lines, first_line) if not line.strip()]
         if blank:
-            told = "the line is blank; an empty document is written as 0"
-            raise FileFormatError(f"{path}, line {blank[0]}: {told}")
+            raise FileFormatError(f"{path}, line {blank[0]}: it is blank; an empty document is 0")
         values, heads = numbers_of(block), np.cumsum(2 * lengths + 1) - 2 * lengths - 1
         ids, counts = np.delete(values, heads).reshape(-1, 2).T
         are_bad = values[heads] != lengths
@@ -114,6 +112,5 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
         if are_bad.any():
             row = int(np.argmax(are_bad))
             told = f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not 'M "
-            told += f"id:count id:count ...' with M pairs, ids below {limit}, the size of the "
-            raise FileFormatError(f"{told}vocabulary, and counts from 1 to {MAX_COUNT}")
+            raise FileFormatError(f"{told}id:count ...' of M ids below {limit}, counts from 1")
         yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

@@ -54,9 +54,8 @@ def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
     *sizes, body = (*content.split(b"\n", 3), b"", b"", b"")[:4]
     for number, line in enumerate(sizes, start=1):
         if not is_number(line.strip()):
-            told = f"{path}, line {number}: the first three lines are the numbers of documents, "
-            told += f"words and lines, got {shown(line.decode('utf-8', 'replace'))!r}"
-            raise FileFormatError(told)
+            told = f"{path}, line {number}: {shown(line.decode('utf-8', 'replace'))!r}, not the "
+            raise FileFormatError(f"{told}number of documents, words or lines")
     return _corpus(path, _BANNER + b" ".join(map(bytes.strip, sizes)) + b"\n" + body, vocabulary)
 
 
@@ -85,8 +84,7 @@ def _corpus(
             told = f"{path}, line 1: entries of the kind {field}, {symmetry} are no counts; "
             raise FileFormatError(f"{told}known are {', '.join(_KINDS)}")
         if symmetry == "symmetric" and n_rows != n_columns:
-            told = f"but of {n_rows} rows and {n_columns} columns"
-            raise FileFormatError(f"{path} is symmetric, {told}")
+            raise FileFormatError(f"{path} is symmetric, but of shape {n_rows} x {n_columns}")
         refuse_announced(path, n_rows, n_columns)
         if n_entries * _CELL_BYTES > memory_of_machine():
             raise FileFormatError(f"{path} announces {n_entries:,} entries, more than memory holds")

@@ -43,8 +43,7 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
     parts = _LAYOUTS.get(str(kind), ("",))
     if not {"shape", "data", *parts} <= arrays.keys():
-        told = "it does not hold the arrays of scipy.sparse.save_npz"
-        raise FileFormatError(f"{path} cannot be read: {told}")
+        raise FileFormatError(f"{path} does not hold the arrays of scipy.sparse.save_npz")
     shape = arrays["shape"].ravel().tolist()
     if len(shape) != 2 or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise FileFormatError(f"{path}: the shape {shape} is not that of documents x words")

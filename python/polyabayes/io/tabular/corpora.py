@@ -52,9 +52,8 @@ def read_csv(
     if is_bare and not {"layout", "document", "word"} & options.keys():
         words = argument("columns", [f"word{k}" for k in range(n_names)])
         triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
-        told = f"{path}: its first line holds numbers, not names. If it is no header, "
-        told += f"use {triplets * (n_names == 3)}{words} if each line is a document; if "
-        raise FileFormatError(f"{told}it names words, use {argument('layout', 'wide')}")
+        told = f"{path}: its first line holds numbers: {triplets * (n_names == 3)}{words} if each "
+        raise FileFormatError(f"{told}is a document; if a header, {argument('layout', 'wide')}")
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -85,9 +84,8 @@ def read_json_lines(
         names |= row.keys()
         n_bytes += len(line)
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
-            told = f"{path}, line {number}: {len(names):,} different names in {len(rows):,} "
-            told += "objects, most of which have few of them: give a table with the columns "
-            raise FileFormatError(f"{told}document, word and count")
+            told = f"{path}, line {number}: {len(names):,} names in {len(rows):,} objects: "
+            raise FileFormatError(f"{told}give a table of documents, words and counts")
     pandas, code = import_pandas(), f"pandas.read_json({str(path)!r}, lines=True)"
     with content_of(path):
         frame = pandas.DataFrame(rows, index=pandas.Index(lines, name="line"))
@@ -117,10 +115,8 @@ def corpus_of_table(
         ids = named.ids or named_rows(table.names)
         wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
         if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
-            told = f"{argument('transpose', True)} is for tables whose columns are documents: of "
-            told += f"the options that name columns it takes only {argument('ids')}, the words, "
-            told += f"and {argument('metadata')}, what else is known of them and left out"
-            raise InvalidArgumentError(told)
+            told = f"{argument('transpose', True)} is for tables whose columns are documents: it "
+            raise InvalidArgumentError(f"{told}takes {argument('ids')}, {argument('metadata')}")
         named, table.is_turned = wide, True
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)

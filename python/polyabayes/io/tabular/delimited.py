@@ -114,6 +114,11 @@ class DelimitedTable(Table):
         given = self._dialect
         names = [x for x in filter(None, self.names) if self.kind(x) == "name"]
         padded = [x for x in names if all(map(is_number, {*self.values(x)} - {None}))]
+        held = {x: {*self.values(x)} for x in self.names}
+        marked = [x for x in held if not held[x].isdisjoint(NAMES["missing"])]
+        # NA is a name among names of rows, if nothing is missing.
+        are_names = all(self.are_labels(x) and self.is_distinct(x) for x in marked)
+        are_names = are_names and not any(None in values for values in held.values())
         options = {
             "sep": self.sep if self.sep != "," else None,
             "skiprows": self._skipped or None,
@@ -121,6 +126,7 @@ class DelimitedTable(Table):
             "names": given.columns,
             "dtype": dict.fromkeys(padded, "str") or None,
             "skipinitialspace": given.is_padded or None,
+            "keep_default_na": False if marked and are_names else None,
             **self.written,
         }
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
@@ -195,15 +201,14 @@ class DelimitedTable(Table):
             columns = [" ".join(pair).strip() for pair in zip(above, below, strict=False)]
             again = DelimitedTable(self.path, replace(dialect, skiprows=start, columns=columns))
             told = f"{argument('skiprows', start)}, {argument('columns', columns)}"
-            told = f"a header of two lines: use {told}{next_refusal(again)}"
-            raise _refused(self.path, line, told)
+            raise _refused(self.path, line, f"two lines of header: use {told}{next_refusal(again)}")
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: polyabayes."
             told += f"Corpus.from_table({self.as_frame})"
             if number_of(twice[0]) is not None:
                 known = columns_of(len(names), list(map(number_of, names)).count(None))
-                told = f"no header: name its {argument('columns', known)}"
-                told += f" (and {argument('transpose', True)} if its rows are words)"
+                told = f"no header: name its {argument('columns', known)}; if its rows are words, "
+                told += f"also {argument('transpose', True)}"
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
@@ -227,12 +232,13 @@ class DelimitedTable(Table):
             # Such a table would be read as one column of texts.
             fields = first[0][1][0].split()
             if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
-                told = f"{self.path} looks like a table of {len(fields)} columns with blanks "
-                raise FileFormatError(f"{told}between them: read it by {argument('sep', ' ')}")
+                told = f"{len(fields)} columns with blanks between them: use {argument('sep', ' ')}"
+                raise _refused(self.path, line, told)
         n_found = {len(fields) for _, fields in first}
         has_more = n_found == {len(names) + 1} == {max(sizes, default=0)}
         is_first = names[0].lower() in NAMES["document"] + NAMES["text"] * (not dialect.sep)
-        if has_more and dialect.columns is None and not is_first:
+        # Texts may hold separators, but no table divided by blanks has texts outside quotes.
+        if has_more and dialect.columns is None and not (is_first and self.sep != " "):
             names.insert(0, "")  # R does not name the column of the row names.
         return names, chain(first, records)
 
@@ -297,6 +303,7 @@ def records_of(
     except csv.Error as error:
         unended = "unexpected end" in str(error)
         reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
+        reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * ('" "' in header)
         raise _refused(path, line, reason) from error
 
 

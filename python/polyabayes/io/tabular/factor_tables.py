@@ -79,12 +79,10 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
     coordinates, counted from 0; missing values are empty.
     """
     if _COUNTS in tensor.axes:
-        told = f"an axis has the name of the column of counts, {_COUNTS!r}; "
-        raise InvalidArgumentError(f"{told}rename() it or write .npz")
+        raise InvalidArgumentError(f"an axis is called {_COUNTS!r}: rename() it or write .npz")
     for axis, labels in zip(tensor.axes, tensor.labels, strict=True):
         if labels is not None and "" in labels:
-            told = "which a CSV file cannot tell from a missing value; write .npz instead"
-            raise InvalidArgumentError(f"axis {axis!r} has an empty label, {told}")
+            raise InvalidArgumentError(f"axis {axis!r} has an empty label; write .npz instead")
     with replacing(path) as handle:
         tensor.to_frame(_COUNTS).to_csv(handle, index=False, mode="wb")
 

@@ -25,9 +25,8 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
     arrays = read_archive(path, _PARTS, prefix="labels_")
     for part in _PARTS:
         if part not in arrays:
-            told = f"{path} holds no array {part!r}, so it is not a tensor of write_tensor; "
-            told += "a corpus is read by read_corpus and made a tensor by CountTensor.from_corpus"
-            raise FileFormatError(told)
+            told = f"{path} holds no array {part!r}, and is no tensor of write_tensor; a corpus is "
+            raise FileFormatError(f"{told}read by read_corpus, for CountTensor.from_corpus")
     names, shape = arrays["axes"].ravel().tolist(), arrays["shape"].ravel().tolist()
     known = {f"labels_{name}" for name in names}
     if others := arrays.keys() - known - set(_PARTS):

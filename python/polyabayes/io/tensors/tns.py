@@ -45,8 +45,7 @@ def read_tns(
     modes = _read_modes(_modes_path(path))
     if modes is not None:
         if shape is not None:
-            told = f"shape={shape!r}, but {_modes_path(path)} gives the sizes; "
-            raise InvalidArgumentError(f"{told}omit shape")
+            raise InvalidArgumentError(f"omit shape: {_modes_path(path)} gives the sizes")
         shape, axes = modes[1], modes[0] if axes is None else axes
     table = _read_cells(path, None if shape is None else _cells.checked_sizes(shape))
     if axes is None:
@@ -60,8 +59,7 @@ def read_tns_corpus(path: Path) -> Corpus:
     """Read a FROSTT tensor of two axes, documents and words, as a corpus."""
     tensor = read_tns(path)
     if tensor.n_axes != 2:
-        told = "polyabayes.read_tensor reads it"
-        raise FileFormatError(f"{path} is a tensor of {tensor.n_axes} axes: {told}")
+        raise FileFormatError(f"{path} has {tensor.n_axes} axes: polyabayes.read_tensor reads it")
     with files.content_of(path):
         cells = sparse.coo_matrix((tensor.counts, tuple(tensor.coordinates.T)), shape=tensor.shape)
         return Corpus(cells, tensor.labels[1], tensor.labels[0])
@@ -74,8 +72,7 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
     ``.modes.json``.
     """
     if not tensor.is_complete:
-        told = "some tokens have missing values, which .tns files have no sign for; "
-        raise InvalidArgumentError(f"{told}write .npz")
+        raise InvalidArgumentError("no .tns file holds missing values: write .npz")
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
     with _modes_beside(tensor, path), files.replacing(path) as handle:
@@ -94,8 +91,8 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
             head = cells.lstrip().partition(b"\n")[0].split()
             n_axes = max(1, len(head) - 1) if head else None
             if n_axes is not None and n_axes > _MOST_AXES:
-                told = f"{n_axes:,} axes, more than {_MOST_AXES:,}"
-                raise FileFormatError(f"{path}, line {first_line}: {told}")
+                told = f"{path}, line {first_line}: {n_axes:,} axes, more than {_MOST_AXES:,}"
+                raise FileFormatError(told)
         if n_axes is not None:
             what = f"the coordinates of a cell on {n_axes} axes and its count"
             check_lines(path, cells, rb"[ \t]++".join([PLACE] * n_axes + [COUNT]), what, first_line)

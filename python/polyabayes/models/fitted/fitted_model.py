@@ -19,7 +19,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import draw_seed
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.data.counts import checked_labels, kept_columns
+from polyabayes.data.counts import checked_labels
 from polyabayes.data.naming import topics_by_name
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
@@ -28,6 +28,7 @@ from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.likelihood.totals import enough_for
+from polyabayes.models.fitted.kept_columns import kept_columns
 from polyabayes.models.fitted.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.fitted.topic_table import topics_html
 from polyabayes.scale.shards import Shards

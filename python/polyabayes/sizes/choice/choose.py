@@ -16,9 +16,9 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
-from polyabayes.data.selection import warn_of_few_groups
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import exposed, given_instead
+from polyabayes.likelihood.reliability import warn_of_few_groups
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.sizes.choice.evidence import Evidences
 from polyabayes.sizes.choice.grid import LAST, expected_fits
