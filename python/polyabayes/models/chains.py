@@ -416,10 +416,7 @@ def _run_chain(plan: _Plan, seed: int) -> _Chain:
 
 
 def _record(
-    kept: list[dict[str, Any]],
-    variables: dict[str, NDArray[Any]],
-    n_iter: range,
-    model: TopicModel,
+    kept: list[dict[str, Any]], variables: dict[str, NDArray[Any]], n_iter: range, model: TopicModel
 ) -> None:
     """Record summaries of the state that do not depend on topic numbers, and variables."""
     if model.n_iter_ not in n_iter:
