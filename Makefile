@@ -22,6 +22,7 @@ test:
 
 # Tests of the core's public face share the build that Python has.
 SHARED := --quiet --profile quick --package polyabayes --package polyabayes-python
+test-rust: export MAKEFLAGS :=
 test-rust: .venv/built
 	cargo test --quiet --lib
 	cargo test $(SHARED) --test core --examples

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import polyabayes as pb
 from helpers.small_models import known_lda, known_pfa
-from polyabayes.data import counts
+from polyabayes.models.fitted import kept_columns
 from polyabayes.likelihood import core_parts
 
 Model = Any
@@ -180,13 +180,13 @@ def test_the_compiled_model_goes_with_its_owner():
 
 def test_columns_of_words_are_kept_and_never_older_than_the_words(monkeypatch):
     made: list[None] = []
-    columns_of_words = counts.columns_of_words
+    columns_of_words = kept_columns.columns_of_words
 
     def counted(vocabulary):
         made.append(None)
         return columns_of_words(vocabulary)
 
-    monkeypatch.setattr(counts, "columns_of_words", counted)
+    monkeypatch.setattr(kept_columns, "columns_of_words", counted)
     model = MAKERS["lda"](TOPICS)
     model.vocabulary_ = np.array(["a", "b", "c", "d"], dtype=object)
     documents = [["d", "d", "a"]]
