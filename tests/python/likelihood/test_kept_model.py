@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 import polyabayes as pb
 from helpers.small_models import known_lda, known_pfa
-from polyabayes.models.fitted import kept_columns
 from polyabayes.likelihood import core_parts
+from polyabayes.models.fitted import kept_columns
 
 Model = Any
 TOPICS = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]])
