@@ -23,7 +23,8 @@ const ROUNDINGS: f32 = 32.0;
 pub(super) type Singles = [f32; LANES];
 
 /// Weights of a block: sums of more are summed block by block, so that they have as many roundings as a
-/// block has weights, and one for each block.
+/// block has weights, and one for each block. These are fewest at the square root of the weights: this
+/// is that of a thousand.
 const BLOCK: usize = 32;
 
 /// Buffers of a sweep.
