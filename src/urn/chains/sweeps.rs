@@ -214,7 +214,7 @@ pub(super) fn sweep_within<U: UniformLanes>(
             let k = usize::from(topic);
             (&balls[k], single.base[k], q)
         });
-        let total = accumulate(&mut single.sums, rows, target.unit as f32);
+        let total = accumulate(&mut single.sums[..n_listed], rows, target.unit as f32);
         let uniform = uniforms.next();
         let names = list.topics.iter().map(|&topic| i32::from(topic));
         let (mut new, is_open) =
