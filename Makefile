@@ -20,7 +20,7 @@ demo: .venv/built
 test:
 	$(MAKE) --jobs=2 test-rust test-python
 
-# Tests of the core's public face share the build that Python has.
+# Tests of the core's public face share the build that Python has; cargo is to start its own jobs.
 SHARED := --quiet --profile quick --package polyabayes --package polyabayes-python
 test-rust: export MAKEFLAGS :=
 test-rust: .venv/built

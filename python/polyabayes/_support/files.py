@@ -53,7 +53,7 @@ def checked_path(path: Any, name: str = "path") -> Path:
     try:
         has_null = b"\0" in os.fsencode(path)
     except UnicodeEncodeError as error:
-        remedy = "remove them" if error.encoding == "utf-8" else "or set PYTHONUTF8=1"
+        remedy = "remove them" + " or set PYTHONUTF8=1" * (error.encoding != "utf-8")
         raise InvalidArgumentError(
             f"{name} has characters that no file name can have in {error.encoding}, got {path!r}; "
             f"{remedy}"

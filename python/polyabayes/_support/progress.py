@@ -9,7 +9,7 @@ from polyabayes._support.optional import import_optional
 
 _SHARES = "{percentage:3.0f}%|{bar}| {elapsed}, {remaining} left{postfix}"
 
-# What the core calls in a task of an executor, without a bar; it may raise KeyboardInterrupt.
+# Function that the core calls in tasks of executors, in the place of a bar; it may interrupt them.
 look: ContextVar[Callable[..., None] | None] = ContextVar("look", default=None)
 
 

@@ -29,7 +29,7 @@ Words: TypeAlias = "NDArray[np.object_]"
 T = TypeVar("T", bound=Iterable[Any])
 
 MAX_COUNT = 2**32 - 1
-_LIMITS = (1e-100, 1e100)
+_EXPOSURES = (1e-100, 1e100)
 _NUMERIC_KINDS = "biufc"
 # Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
 _OF_DOCUMENTS = re.compile(
@@ -171,12 +171,12 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
 def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     """Check one positive, finite size per document; a single number is for all documents."""
     exposure = checks.vector("exposure", values, n_documents)
-    bad = np.flatnonzero(~((exposure >= _LIMITS[0]) & (exposure <= _LIMITS[1])))
+    bad = np.flatnonzero(~((exposure >= _EXPOSURES[0]) & (exposure <= _EXPOSURES[1])))
     if len(bad):
         document = int(bad[0])
         rule = f"of document {document} is {exposure[document]}: sizes must be positive and finite"
-        rule += f", between {_LIMITS[0]:g} and {_LIMITS[1]:g}; correct it or omit the document"
-        raise checks.wrong("exposure", float(exposure[document]), rule, _LIMITS)
+        rule += ", between {:g} and {:g}; correct it or omit the document".format(*_EXPOSURES)
+        raise checks.wrong("exposure", float(exposure[document]), rule, _EXPOSURES)
     return exposure
 
 
@@ -231,8 +231,9 @@ def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
         raise InvalidArgumentError(f"{told}document, or array.reshape(-1, 1) if it is one word")
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
-            told = f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum of "
-            raise InvalidArgumentError(f"{told}1 is required. {name} must hold at least one each")
+            told = f"Found array with 0 {unit} (shape={shape}) while a minimum of 1 is required. "
+            told += f"{name} must hold at least one document and one word"
+            raise InvalidArgumentError(told)
 
 
 def _check_values(stored: Any, name: str) -> None:

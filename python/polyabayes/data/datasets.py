@@ -143,10 +143,10 @@ def make_lda_corpus(
     prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, len(topics))
     lengths = np.asarray(document_length)
     if lengths.dtype.kind not in "iu" or (lengths < 0).any():
-        raise InvalidArgumentError(f"document_length must hold whole numbers, got {lengths!r}")
+        raise InvalidArgumentError(f"document_length must hold integers >= 0, got {lengths!r}")
     if lengths.shape not in ((), (n_documents,)):
-        told = f"document_length has shape {lengths.shape}: give one for each of {n_documents:,}"
-        raise InvalidArgumentError(told)
+        told = f"document_length has shape {lengths.shape}: give an int or one for each of the "
+        raise InvalidArgumentError(f"{told}{n_documents:,} documents")
     checks.fits("n_documents", n_documents, _CELL_BYTES * len(prior))
     n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)
     longest = int(lengths.max())
@@ -280,7 +280,7 @@ def _topics(
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)
     topics = checks.matrix("topic_word", topic_word, "(n_topics, n_words)")
     if not np.isfinite(topics).all() or (topics < 0).any() or not topics.any(axis=1).all():
-        raise InvalidArgumentError("topic_word must be finite, from 0, with a word in each topic")
+        raise InvalidArgumentError("topic_word must be finite, >= 0, and each topic needs a word")
     return topics
 
 

@@ -382,7 +382,7 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
         told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
-        raise InvalidArgumentError(f"{told}{n_test} documents, the other some: change test_size")
+        raise InvalidArgumentError(f"{told}{n_test} documents, and none is empty: change test_size")
     return np.isin(groups, by_draw[:n_groups])
 
 

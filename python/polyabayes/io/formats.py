@@ -100,9 +100,8 @@ def reader_of(
         other = "read_tensor" if name in TENSOR_READERS else "read_corpus"
         if name in READERS or name in TENSOR_READERS:
             known = f"polyabayes.{other} reads it; else {known}"
-        what = f"unknown format {name!r}" if name else f"{path} does not show its format"
+        what = f"unknown format {name!r} here" if name else f"{path} does not show its format"
         raise InvalidArgumentError(f"{what}; {known}")
-
     if path == STANDARD_INPUT and name != piped:
         raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
     try:

@@ -92,13 +92,9 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table", first: Path = Path()) -> str:
     """A remedy with the names of the file, or of a folder and the first of its files."""
-    names = {
-        "path": repr(str(path)),
-        "content": delimited.text_code(path),
-        "first": repr(str(first)),
-    }
-    files = files_code(path, first.suffix)
-    return remedy.format(**names, files=files, taker=taker, **_FORMATS)
+    names = {"path": repr(str(path)), "first": repr(str(first)), "taker": taker}
+    code = {"content": delimited.text_code(path), "files": files_code(path, first.suffix)}
+    return remedy.format(**names, **code, **_FORMATS)
 
 
 def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:

@@ -74,7 +74,7 @@ def is_text(name: str) -> bool:
 def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
     found = {name: path for name, path in files_of(folder).items() if is_text(name)}
     texts = {name: "\n".join(read_lines(path, encoding)) for name, path in found.items()}
-    for name in (name for name in texts if not texts[name].isascii()):
+    for name in (x for x in texts if encoding != "utf-8" and not texts[x].isascii()):
         with suppress(FileFormatError):
             if "\n".join(read_lines(found[name])) == texts[name]:
                 continue

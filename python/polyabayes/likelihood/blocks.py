@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.progress import look
 from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
@@ -256,8 +256,7 @@ def score_corpora(
 
 
 def _score_block(plan: ScoringPlan, rows: tuple[_Rows, ...], effort: dict[str, Any]) -> BlockScores:
-    with progress_bar(False, None, None) as update:
-        scores = plan.score(*(part.documents() for part in rows), progress=update, **effort)
+    scores = plan.score(*(part.documents() for part in rows), progress=look.get(), **effort)
     if scores.interruption is not None:
         raise scores.interruption
     return scores

@@ -303,8 +303,8 @@ def _end_with_parent() -> None:
 
     def watch() -> None:
         # Siblings that were forked hold the pipe, too.
-        while os.getppid() == maker and not (has_pipe and not parent.is_alive()):
-            (parent.join if has_pipe else time.sleep)(_LOOK_SECONDS)
+        while os.getppid() == maker and (not has_pipe or parent.is_alive()):
+            time.sleep(_LOOK_SECONDS)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

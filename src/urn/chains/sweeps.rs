@@ -22,9 +22,9 @@ const ROUNDINGS: f32 = 32.0;
 /// A single of every lane.
 pub(super) type Singles = [f32; LANES];
 
-/// Weights of a block: sums of more are summed block by block, so that they have as many roundings as a
-/// block has weights, and one for each block. These are fewest at the square root of the weights: this
-/// is that of a thousand.
+/// Weights of a block: more of them are summed block by block, so that a sum has as many roundings as a
+/// block has weights, and one for each block. The fewest are those of blocks of √n weights, here for n of
+/// about a thousand.
 const BLOCK: usize = 32;
 
 /// Buffers of a sweep.
@@ -148,7 +148,8 @@ fn accumulate<'a>(
     total
 }
 
-/// Roundings of each sum of so many weights and one more; see [`accumulate`] and [`pick`].
+/// Roundings of the cumulative sums of n weights and of the total with one more, and those beside
+/// them; see [`accumulate`] and [`pick`].
 fn roundings(n: usize) -> (usize, f32) {
     (n.min(BLOCK) + n / BLOCK, ROUNDINGS)
 }

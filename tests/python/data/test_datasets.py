@@ -130,7 +130,7 @@ def test_gamma_poisson_rates_need_not_sum_to_one():
         (make_lda_corpus, {"topic_word": [0.5, 0.5]}, "topic_word must have shape"),
         (make_lda_corpus, {"topic_word": [[1.5, -0.5]]}, "topic_word must be finite"),
         (make_lda_corpus, {"random_state": -1}, "random_state must be"),
-        (make_gamma_poisson_corpus, {"topic_word": [[0.0, 0.0]]}, "a word in each topic"),
+        (make_gamma_poisson_corpus, {"topic_word": [[0.0, 0.0]]}, "each topic needs a word"),
         (make_gamma_poisson_corpus, {"shape": 0}, "shape must be positive"),
         (make_gamma_poisson_corpus, {"probability": 1.0}, r"probability must be in \(0, 1\)"),
         (make_gamma_poisson_corpus, {"probability": np.nan}, "probability must be positive"),

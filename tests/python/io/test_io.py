@@ -142,7 +142,7 @@ def test_bad_vocabulary_file(write):
         read_corpus(path, vocabulary=write("v", b"\xff\xfe"))
     with pytest.raises(FileAccessError, match="No such file"):
         read_corpus(path, vocabulary=path.with_name("missing.vocab"))
-    with pytest.raises(FileFormatError, match=r"line 1: '2 0:2 2:1' .* ids below 2, counts"):
+    with pytest.raises(FileFormatError, match=r"line 1: '2 0:2 2:1' .* ids below 2, the size"):
         read_corpus(path, vocabulary=["a", "b"])
 
 

@@ -232,7 +232,7 @@ def test_archives_hold_plain_arrays(tmp_path):
     ("changed", "says"),
     [
         ({"counts": np.array([1.5])}, "fractional counts: 1.5 at cell 0"),
-        ({"counts": np.array([1, 2])}, r"counts has shape \(2,\) for 1"),
+        ({"counts": np.array([1, 2])}, r"counts must have shape \(1,\)"),
         ({"counts": np.array([{}], dtype=object)}, "holds object, not numbers"),
         ({"coordinates": np.array([[0, 9]])}, "cell 0 has 9 on axis 'j'"),
         ({"shape": np.array(3)}, r"shape \(3,\) has 1 entries for 2 axes"),

@@ -578,9 +578,7 @@ CONTENTS = {"saved": saved, "cells": cells}
 @pytest.mark.filterwarnings("ignore:left out|Variable names|(document|word) .* counts as much")
 @pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
-    name, content, call, expected, words = eval(
-        row, {**NAMES_OF_CALLS, "saved": saved, "cells": cells}
-    )
+    name, content, call, expected, words = eval(row, NAMES_OF_CALLS | CONTENTS)
     (here / name).parent.mkdir(exist_ok=True)
     (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
     is_whole = re.match(r"\w*[.:[]", call) or not re.match(r"\w+=", call)

@@ -110,7 +110,7 @@ def source_of_table(
     if not table.n_rows:
         raise InvalidArgumentError(f"{table.title} holds no documents")
     if options and roles.layout != "texts":
-        told = f"{', '.join(options)}: options of texts; name them by {table.options('text')}"
+        told = f"{', '.join(options)}: options of texts; name the texts by {table.options('text')}"
         raise InvalidArgumentError(told)
     if roles.layout == "texts":
         table.refuse_other_kinds(roles.columns[0])

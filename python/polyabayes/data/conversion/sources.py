@@ -56,10 +56,8 @@ def checked_tokens(number: int, document: Any, known: Collection[str] | None = N
             told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
             raise InvalidTypeError(f"{told}by number go to polyabayes.Corpus(documents)")
         if known is not None and token not in known:
-            told = (
-                f"document {number}: {token!r} is not in the vocabulary: omit the vocabulary, or "
-            )
-            raise InvalidArgumentError(f"{told}drop the word")
+            told = f"document {number} holds {token!r}, which is not in the vocabulary: omit that, "
+            raise InvalidArgumentError(f"{told}or drop the word")
     return tokens
 
 

@@ -47,9 +47,8 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
             raise InvalidArgumentError(told)
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
-        raise InvalidTypeError(
-            f"labels must hold a sequence of str or None for each axis, got {labels!r}"
-        )
+        told = "labels must map axes to sequences of str, or hold one or None for each axis"
+        raise InvalidTypeError(f"{told}, got {labels!r}")
     if len(labels) != len(axes):
         told = f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
         raise InvalidArgumentError(f"{told}give one for each, None for an axis without labels")
@@ -120,12 +119,13 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     """Non-negative counts of cells as 64-bit integers; `place` describes a position in messages."""
     array = count_array(values, name)
     if array.shape != (n_cells,):
-        raise InvalidArgumentError(f"{name} has shape {array.shape} for {n_cells} cells")
+        raise InvalidArgumentError(f"{name} must have shape ({n_cells},), got {array.shape}")
     check_values(array, name, MAX_TOTAL, place)
     if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
         largest = int(array.argmax())
-        told = f"{name} holds {array[largest]} at {place(largest)}, for which {array.dtype} is not "
-        raise InvalidCountsError(f"{told}exact: give integers")
+        told = f"exact below 2**{np.finfo(array.dtype).nmant + 1} only: give integers"
+        told = f"{array[largest]} at {place(largest)}, but {array.dtype} is {told}"
+        raise InvalidCountsError(f"{name} holds {told}")
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)

@@ -49,7 +49,7 @@ def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]
     size = size_of_vocabulary(vocabulary, None)
     if size is None:
         if path == STANDARD_INPUT:
-            raise InvalidArgumentError("give the vocabulary of standard input")
+            raise InvalidArgumentError("give the vocabulary: standard input shows no size of it")
         size = max((rows.most_words for rows in _rows(path, None, _STREAMED_BYTES)), default=1)
         refuse_announced(path, 1, size)
     for rows in _rows(path, size, _STREAMED_BYTES):
@@ -112,5 +112,6 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
         if are_bad.any():
             row = int(np.argmax(are_bad))
             told = f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not 'M "
-            raise FileFormatError(f"{told}id:count ...' of M ids below {limit}, counts from 1")
+            told += f"id:count id:count ...' with M pairs, ids below {limit}, the size of the "
+            raise FileFormatError(f"{told}vocabulary, and counts from 1 to {MAX_COUNT}")
         yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

@@ -48,7 +48,7 @@ def read_svmlight(
     first = 0 if zero_based is True or (zero_based == "auto" and not words.all()) else 1
     largest = rows.most_words - first
     if size is not None and largest > size:
-        raise FileFormatError(f"{path} names the word {largest - 1 + first} of {size}")
+        raise FileFormatError(f"{path} has word {largest - 1 + first}, the vocabulary {size}")
     size = max(largest, 1) if size is None else size
     refuse_announced(path, len(rows.lengths), size)
     with content_of(path):

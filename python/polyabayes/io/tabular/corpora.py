@@ -52,8 +52,9 @@ def read_csv(
     if is_bare and not {"layout", "document", "word"} & options.keys():
         words = argument("columns", [f"word{k}" for k in range(n_names)])
         triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
-        told = f"{path}: its first line holds numbers: {triplets * (n_names == 3)}{words} if each "
-        raise FileFormatError(f"{told}is a document; if a header, {argument('layout', 'wide')}")
+        told = f"{path}: its first line holds numbers: if they name words, "
+        told += f"{argument('layout', 'wide')}; if not, {triplets * (n_names == 3)}{words} if each "
+        raise FileFormatError(f"{told}line is a document")
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -116,7 +117,7 @@ def corpus_of_table(
         wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
         if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
             told = f"{argument('transpose', True)} is for tables whose columns are documents: it "
-            raise InvalidArgumentError(f"{told}takes {argument('ids')}, {argument('metadata')}")
+            raise InvalidArgumentError(f"{told}takes {argument('ids')} and {argument('metadata')}")
         named, table.is_turned = wide, True
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
