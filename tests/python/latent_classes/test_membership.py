@@ -39,6 +39,7 @@ BY_PARTY = cache(
 )
 
 
+@pytest.mark.slow
 def test_draws_are_calibrated() -> None:
     """Ranks of what data are simulated from among draws are even (Talts et al. 2018)."""
     n_rows, n_items, n_data, n_draws = 40, 4, 60, 9

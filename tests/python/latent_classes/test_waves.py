@@ -63,6 +63,7 @@ def test_evidences_are_those_of_all_paths(is_invariant: bool, is_stationary: boo
     assert ratios.std() < 0.5
 
 
+@pytest.mark.slow
 def test_planted_chains_are_found(tmp_path: Path) -> None:
     frame, classes = planted(200, 4)
     model = pb.LatentTransitionAnalysis([1, 2], random_state=0).fit(frame, waves=WAVES)
@@ -167,6 +168,7 @@ def test_weights_repeat_rows_and_waves_may_differ() -> None:
     assert fit.predict_proba(frame).shape == (30, 2, 2)
 
 
+@pytest.mark.slow
 def test_sampling_weights_give_a_pseudo_posterior() -> None:
     frame, classes = planted(500, 5)
     # Those who begin in the second class are twice as likely to be in the sample.

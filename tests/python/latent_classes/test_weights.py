@@ -79,6 +79,7 @@ def test_sampling_weights_give_a_pseudo_posterior() -> None:
     assert np.exp(n_rows) == pytest.approx(kish)
 
 
+@pytest.mark.slow
 def test_sampling_weights_and_a_formula() -> None:
     rng = np.random.default_rng(2)
     age = rng.normal(size=700)

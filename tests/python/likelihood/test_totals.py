@@ -50,6 +50,7 @@ def many():
     return pb.Corpus(sparse.vstack([short[rows], short[600:].minimum(1)], "csr"))
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_documents_tells_the_total(many):
     expected = pb.log_likelihood(MODEL, many, "exact", budget=1e10).total
     z, shares, values = [], [], []

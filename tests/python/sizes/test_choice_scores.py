@@ -77,6 +77,7 @@ def test_rare_topics_are_scored_fast_and_nearly_as_they_are():
     assert np.allclose(found.values, exact.values, atol=1.0)
 
 
+@pytest.mark.slow
 def test_corrected_filters_score_as_annealing_all_documents_does(monkeypatch):
     """Totals of two models and their difference, by filters that are low by 10 nats."""
     plain, noise = held_out_scores.filtered, np.random.default_rng(0).uniform(9.5, 10.5, 300)
