@@ -63,7 +63,6 @@ def test_evidences_are_those_of_all_paths(is_invariant: bool, is_stationary: boo
     assert ratios.std() < 0.5
 
 
-@pytest.mark.slow
 def test_planted_chains_are_found(tmp_path: Path) -> None:
     frame, classes = planted(200, 4)
     model = pb.LatentTransitionAnalysis([1, 2], random_state=0).fit(frame, waves=WAVES)
