@@ -75,8 +75,11 @@ _RESULTS = {
 }
 
 
-# Programs that take ten seconds and more of a processor.
-_SLOW = ("cells.md", "latent-classes.md", "latent-transitions.md", "signatures.md")
+# Programs that take more than four seconds of a processor, beside README's.
+_SLOW = (
+    *("bursty.md", "cells.md", "how-many.md"),
+    *("latent-classes.md", "latent-transitions.md", "signatures.md"),
+)
 _PAGES = [
     pytest.param(
         page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if page.name in _SLOW else []

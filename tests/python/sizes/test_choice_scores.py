@@ -60,7 +60,7 @@ def test_words_repeat_as_often_as_expected_and_bursts_are_named():
     ):
         model.set_params(max_iter=20, n_jobs=1)
         options = {"n_folds": 2, "random_state": 0}
-        found = pb.choose_n_components(model, documents[:300], [2, 4], **options)
+        found = pb.choose_n_components(model, documents[:150], [2, 4], **options)
         is_hinted = 'compare it with topic_concentration="learn"' in " ".join(str(found).split())
         assert is_hinted == bool(found.hint) == (model.topic_concentration is None)
 
