@@ -1,8 +1,7 @@
 """What a call costs beside its document: the model is compiled at the first call and kept.
 
-``python benches/latency.py latency`` scores different documents of five words, one a call, and all
-in one call; the difference is what a call costs. Processor milliseconds, one thread a call. Part
-``activities`` times ``transform`` of the training documents.
+``python benches/latency.py`` scores different documents of five words, one a call, and all in one
+call; the difference is what a call costs. Processor milliseconds, one thread a call.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from record import Table, cells, corpus, main, save, timed
+from record import Table, main, save, timed
 from scipy import sparse
 
 import polyabayes as pb
@@ -78,25 +77,5 @@ def latency() -> None:
     save(table)
 
 
-def activities() -> None:
-    """Topic weights of training documents, beside the fit."""
-    ap, lda, pfa = corpus("ap"), pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
-    columns = {"documents": "s", "model": "s", "tokens": ",d"}
-    columns |= {"fit, s": ".1f", "transform, s": ".2f", "share": ".2f", "again, s": ".3f"}
-    table = Table("activities", "python benches/latency.py activities", columns, ["lda, Gibbs"])
-    rows = (
-        ("1,000 simulated cells", pfa, 8, cells(1000)),
-        ("AP", lda, 20, ap),
-        ("AP", lda, 100, ap),
-    )
-    for name, kind, size, documents in rows:
-        model = kind(size, max_iter=200, random_state=0, n_jobs=1)
-        works = model.fit, model.transform, model.transform
-        fit, first, again = (timed(work, documents)[1] for work in works)
-        what = name, f"{kind.__name__}({size})", documents.n_tokens
-        table.add(*what, fit, first, first / fit, again)
-    save(table)
-
-
 if __name__ == "__main__":
-    main(latency, activities)
+    main(latency)

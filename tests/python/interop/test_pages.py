@@ -76,13 +76,10 @@ _RESULTS = {
 
 
 # Programs that take more than four seconds of a processor, beside README's.
-_SLOW = (
-    *("bursty.md", "cells.md", "how-many.md"),
-    *("latent-classes.md", "latent-transitions.md", "signatures.md"),
-)
+_SLOW = ("bursty", "cells", "how-many", "latent-classes", "latent-transitions", "signatures")
 _PAGES = [
     pytest.param(
-        page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if page.name in _SLOW else []
+        page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if page.stem in _SLOW else []
     )
     for page in pages.pages()
 ]

@@ -51,10 +51,9 @@ def test_intervals_cover_what_was_planted() -> None:
                 misses[name].append(value - truth)
         means = [numbers[fit.predict(answers) == k].mean() for k in order]
         misses["naive"].append(np.array(means) - MEANS)
-    n_intervals = 4 * 14
     for name in METHODS:
         # One in a thousand valid intervals of 95 % are fewer.
-        assert hits[name] >= stats.binom.ppf(0.001, n_intervals, 0.95), name
+        assert hits[name] >= stats.binom.ppf(0.001, 4 * 14, 0.95), name
         errors = np.array(misses[name])
         assert (abs(errors.mean(axis=0)) < 4 * errors.std(axis=0) / np.sqrt(len(errors))).all()
     # What the assignment alone gives is nearer to the mean of all.
