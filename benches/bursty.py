@@ -75,7 +75,7 @@ def training() -> None:
     columns |= {"bursty / LDA": ".2f"}
     golden = ["lda, Gibbs", "bursty lda, Gibbs"]
     table = Table("bursty-training", "python benches/bursty.py training", columns, golden)
-    for n_topics in (20, 100, 300):
+    for n_topics in (20, 100, 300, 500):
         times = []
         for how in (None, "learn"):
             few, many = (

@@ -29,7 +29,7 @@ from polyabayes.scale.run_state import Position, RunState, read_state, write_sta
 from polyabayes.scale.scratch import scratch_folder
 from polyabayes.scale.shard_sweeps import Counts, ShardTraining, SweepOrder, position_name
 from polyabayes.scale.shards import Shards, even_cuts
-from polyabayes.scale.token_order import numbered
+from polyabayes.scale.token_order import ORDER, numbered
 
 _STATE = "shards.safetensors"
 
@@ -67,6 +67,7 @@ class ShardTokens:
             raise BudgetExceededError(
                 f"a document has {shards.longest:,} tokens, which is too long: split it"
             )
+        identity = {**identity, "order of tokens": ORDER}
         text = json.dumps(identity, sort_keys=True, default=str)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
         self._shards, self._executor, self._identity = shards, executor, identity

@@ -2,9 +2,10 @@
 //!
 //! The first tokens of a word in all its documents come first, then the second ones, and so on:
 //! neighbouring tokens belong to different documents, so that the processor works on several at a
-//! time, and the weights of a word are read once for all its tokens in the block. A document still
-//! sees its tokens in the order of their words, and a token's random number is keyed by its
-//! document and its word: how documents fall into blocks changes no bit.
+//! time, and the weights of a word are read once for all its tokens in the block. Documents that hold
+//! more of a word come first, so that those which repeat it lie together. A document still sees its
+//! tokens in the order of their words, and a token's random number is keyed by its document and its
+//! word: how documents fall into blocks changes no bit.
 
 use std::ops::Range;
 
@@ -26,8 +27,7 @@ pub(in crate::training) struct DocumentBlock {
     lengths: Vec<usize>,
     /// First token of each word, and the end.
     word_starts: Vec<usize>,
-    /// Document of each token, counted from the block's first: runs of increasing documents, one for
-    /// the first tokens of a word, one for the second ones, and so on.
+    /// Document of each token, counted from the block's first: see [`runs`].
     token_documents: Vec<u32>,
     topics: Vec<u16>,
 }
@@ -227,8 +227,7 @@ impl DocumentBlock {
         let bursts = step.urns.bursts;
         let n_bursty = bursts.map_or(0, |it| it.inverse.len());
         let (mut uniforms, mut repeated) = (Vec::new(), vec![vec![]; n_bursty]);
-        let n_documents = self.lengths.len();
-        let mut cells = bursts.map_or_else(Cells::default, |it| Cells::new(it, n_documents));
+        let mut cells = bursts.map_or_else(Cells::default, Cells::new);
         let mut groups =
             bursts.map_or_else(GroupDraws::default, |it| GroupDraws::new(it, &cells.repeat));
         for word in 0..self.word_starts.len() - 1 {
@@ -250,7 +249,7 @@ impl DocumentBlock {
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
             };
-            if !cells.is_empty() && groups::are_drawn(key) {
+            if cells.len() > 0 && groups::are_drawn(key) {
                 groups.take_up(&urn);
                 tokens.draw_groups(&mut groups, tallies, &mut cells);
             }
@@ -282,33 +281,30 @@ impl WordTokens<'_> {
         cells: &mut Cells,
         uniforms: &mut Vec<f64>,
     ) {
-        let is_repeated = !cells.is_empty();
         let numbers = self.key.counter();
         let (mut topics, mut first) = (&mut *self.topics, self.first);
         // Tokens of one document wait for each other.
-        for (repeat, run) in (0..).zip(self.documents.chunk_by(|x, y| x < y)) {
+        for (repeat, run) in (0..).zip(runs(self.documents)) {
             let first_index = (self.first_document as u64) << 32 | repeat;
             uniforms.resize(run.len().next_multiple_of(BATCH), 0.0);
             numbers.fill(first_index, run, uniforms);
             let mut uniforms = uniforms.as_chunks::<BATCH>().0.iter();
             let mut batches = run.chunks(BATCH).peekable();
-            tallies.remove(Batch { first, documents: &run[..run.len().min(BATCH)] }, topics);
+            let mut place = 0;
+            tallies.remove(Batch { first, place, documents: &run[..run.len().min(BATCH)] }, topics);
             while let (Some(documents), Some(uniforms)) = (batches.next(), uniforms.next()) {
                 let (own, rest) = topics.split_at_mut(documents.len());
                 topics = rest;
-                let tokens = Batch { first, documents };
+                let tokens = Batch { first, place, documents };
+                cells.remove(place, own);
                 first += documents.len();
-                if is_repeated {
-                    cells.remove(documents, own);
-                }
+                place += documents.len();
                 // Long before they are read, so that the processor has written them by then.
                 if let Some(documents) = batches.peek() {
-                    tallies.remove(Batch { first, documents }, topics);
+                    tallies.remove(Batch { first, place, documents }, topics);
                 }
                 tallies.draw(urn, tokens, own, cells, uniforms);
-                if is_repeated {
-                    cells.add(documents, own);
-                }
+                cells.add(tokens.place, own);
             }
         }
     }
@@ -321,37 +317,44 @@ impl WordTokens<'_> {
         cells: &mut Cells,
     ) {
         let first_index = (self.first_document as u64) << 32 | u64::from(u32::MAX);
-        for number in 0..cells.repeated.len() {
-            let Some((document, group)) = cells.whole(number) else { continue };
+        for (place, &document) in self.documents.iter().enumerate().take(cells.len()) {
+            let Some(group) = cells.whole(place) else { continue };
             let index = first_index.wrapping_add(u64::from(document) << 32);
             let u = self.key.counter().uniform(index);
             let count = |counts: &mut [f64]| tallies.spread(document as usize, counts);
             let new = groups.draw(tallies.own(document as usize), count, group, u);
             let Some(new) = new.filter(|new| *new != group.0) else { continue };
-            for &token in cells.tokens(number) {
+            for token in cells.tokens(place) {
                 let topic = &mut self.topics[token..=token];
-                let tokens = Batch { first: self.first + token, documents: &[document] };
+                let tokens = Batch { first: self.first + token, place, documents: &[document] };
                 tallies.remove(tokens, topic);
                 topic[0] = new;
                 tallies.put(tokens, topic);
             }
-            cells.rename(number, new);
+            cells.rename(place, new);
         }
     }
 }
 
-/// Sorts the tokens of a word, which lie document by document, into runs of increasing documents;
-/// `tokens` is room for them.
+/// The tokens of a word in runs of different documents: one for the first tokens, one for the second
+/// ones, and so on. Documents that hold more of the word come first, so that the same one begins all runs.
+pub(super) fn runs(documents: &[u32]) -> impl Iterator<Item = &[u32]> {
+    documents.chunk_by(|_, next| *next != documents[0])
+}
+
+/// Sorts the tokens of a word, which lie document by document, into [`runs`]; `tokens` is room for them.
 fn sort_into_runs(documents: &mut [u32], topics: &mut [u16], tokens: &mut Vec<(u64, u32, u16)>) {
     if documents.is_sorted_by(|x, y| x < y) {
         return;
     }
     tokens.clear();
     for run in documents.chunk_by(|x, y| x == y) {
-        tokens.extend((0..).zip(run).map(|(repeat, &document)| (repeat, document, 0)));
+        // By the number of the run, then most tokens first.
+        let orders = (u64::from(u32::MAX) - run.len() as u64..).step_by(1 << 32);
+        tokens.extend(orders.zip(run).map(|(order, &document)| (order, document, 0)));
     }
     tokens.iter_mut().zip(&*topics).for_each(|(token, &topic)| token.2 = topic);
-    tokens.sort_by_key(|&(repeat, ..)| repeat);
+    tokens.sort_by_key(|&(order, ..)| order);
     let sorted = documents.iter_mut().zip(topics).zip(&*tokens);
     for ((document, topic), &(_, own_document, own_topic)) in sorted {
         (*document, *topic) = (own_document, own_topic);
@@ -393,8 +396,8 @@ mod tests {
         let block = DocumentBlock::new(&counts, 0..3, 0, &topics).unwrap();
         let (word_starts, documents) = block.parts();
         assert_eq!(word_starts, [0, 5, 11]);
-        assert_eq!(documents, [0, 2, 2, 2, 2, 0, 1, 2, 0, 1, 1]);
-        assert_eq!(block.topics(), [0, 6, 7, 8, 9, 1, 3, 10, 2, 4, 5]);
+        assert_eq!(documents, [2, 0, 2, 2, 2, 1, 0, 2, 1, 0, 1]);
+        assert_eq!(block.topics(), [6, 0, 7, 8, 9, 3, 1, 10, 4, 2, 5]);
         assert_eq!(block.topics_by_document(), topics);
     }
 }

@@ -5,6 +5,8 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
+use super::blocks::runs;
+
 /// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
@@ -57,39 +59,36 @@ impl BurstCounts {
     }
 }
 
-/// Topics of the tokens of one word in the documents of a block that hold it more than once.
+/// Topics of the tokens of one word in the documents of a block that hold it more than once: they come
+/// first in each of the word's runs, and go by their places there.
 #[derive(Default)]
 pub(super) struct Cells {
     /// Weight of a repetition in each topic, f/s: of a new draw from the topic it is q.
     pub(super) repeat: Vec<f64>,
-    /// One more than the number of the cell of each document; zero for none.
-    numbers: Vec<u32>,
-    pub(super) repeated: Vec<Cell>,
+    repeated: Vec<Cell>,
     /// Topics and their tokens, those of one cell after the other.
     entries: Vec<(u16, u16)>,
-    /// Numbers of the tokens of all cells among those of the word, in the same order.
-    tokens: Vec<usize>,
+    /// First token of each run.
+    runs: Vec<usize>,
 }
 
-#[derive(Clone, Copy, Default)]
-pub(super) struct Cell {
-    document: u32,
+#[derive(Clone, Copy)]
+struct Cell {
     /// First entry.
-    start: usize,
+    start: u32,
     /// Different topics.
-    n_topics: usize,
-    n_tokens: usize,
-    /// Tokens taken up so far.
-    n_taken: usize,
+    n_topics: u32,
+    n_tokens: u32,
 }
 
 impl Cell {
     #[inline]
     fn add(&mut self, topic: u16, entries: &mut [(u16, u16)]) {
-        let own = &mut entries[self.start..][..self.n_tokens];
-        let place = own[..self.n_topics].iter().position(|entry| entry.0 == topic);
-        let place = place.unwrap_or(self.n_topics);
-        if place == self.n_topics {
+        let own = &mut entries[self.start as usize..][..self.n_tokens as usize];
+        let n_topics = self.n_topics as usize;
+        let place = own[..n_topics].iter().position(|entry| entry.0 == topic);
+        let place = place.unwrap_or(n_topics);
+        if place == n_topics {
             own[place] = (topic, 0);
             self.n_topics += 1;
         }
@@ -98,58 +97,47 @@ impl Cell {
 }
 
 impl Cells {
-    pub(super) fn new(weights: BurstWeights<'_>, n_documents: usize) -> Self {
+    pub(super) fn new(weights: BurstWeights<'_>) -> Self {
         let repeat = weights.inverse.iter().zip(weights.factor).map(|(inverse, f)| inverse * f);
-        Cells { repeat: repeat.collect(), numbers: vec![0; n_documents], ..Cells::default() }
+        Cells { repeat: repeat.collect(), ..Cells::default() }
     }
 
-    /// Whether no document holds the word more than once.
-    pub(super) fn is_empty(&self) -> bool {
-        self.repeated.is_empty()
+    /// Number of documents that hold the word more than once.
+    pub(super) fn len(&self) -> usize {
+        self.repeated.len()
     }
 
-    /// Takes up the tokens of another word, in runs of increasing documents.
+    /// Takes up the tokens of another word.
     pub(super) fn take_up(&mut self, documents: &[u32], topics: &[u16]) {
-        for cell in self.repeated.drain(..) {
-            self.numbers[cell.document as usize] = 0;
-        }
-        let n_first = documents.chunk_by(|x, y| x < y).next().map_or(0, <[u32]>::len);
-        for &document in &documents[n_first..] {
-            let number = &mut self.numbers[document as usize];
-            if *number == 0 {
-                // The first token has gone by.
-                self.repeated.push(Cell { document, n_tokens: 1, ..Cell::default() });
-                *number = self.repeated.len() as u32;
+        self.repeated.clear();
+        self.runs.clear();
+        let mut n_before = 0;
+        for run in runs(documents) {
+            if self.runs.len() == 1 {
+                self.repeated.resize(run.len(), Cell { start: 0, n_topics: 0, n_tokens: 1 });
             }
-            self.repeated[*number as usize - 1].n_tokens += 1;
-        }
-        if self.is_empty() {
-            return;
+            self.repeated.iter_mut().take(run.len()).for_each(|cell| cell.n_tokens += 1);
+            self.runs.push(n_before);
+            n_before += run.len();
         }
         let mut start = 0;
         for cell in &mut self.repeated {
             cell.start = start;
             start += cell.n_tokens;
         }
-        self.entries.clear();
-        self.entries.resize(start, (0, 0));
-        self.tokens.resize(start, 0);
-        for (token, (&document, &topic)) in documents.iter().zip(topics).enumerate() {
-            let number = self.numbers[document as usize] as usize;
-            let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
-            self.tokens[cell.start + cell.n_taken] = token;
-            cell.n_taken += 1;
-            cell.add(topic, &mut self.entries);
+        self.entries.resize(self.entries.len().max(start as usize), (0, 0));
+        for (repeat, &first) in (0..).zip(&self.runs) {
+            let cells = self.repeated.iter_mut().take_while(|cell| repeat < cell.n_tokens);
+            cells
+                .zip(&topics[first..])
+                .for_each(|(cell, &topic)| cell.add(topic, &mut self.entries));
         }
     }
 
-    /// Topics of the word's tokens in a document, which holds it more than once; else none.
+    /// Topics of the word's tokens in a document, by its place; none where it holds the word once.
     #[inline]
-    pub(super) fn of(&self, document: u32) -> &[(u16, u16)] {
-        match self.numbers[document as usize] {
-            0 => &[],
-            number => self.entries_of(self.repeated[number as usize - 1]),
-        }
+    pub(super) fn of(&self, place: usize) -> &[(u16, u16)] {
+        self.repeated.get(place).map_or(&[], |&cell| self.entries_of(cell))
     }
 
     /// Topics of the word's tokens in all documents that hold it more than once.
@@ -157,50 +145,47 @@ impl Cells {
         self.repeated.iter().flat_map(|&cell| self.entries_of(cell))
     }
 
-    /// Document, topic and number of tokens of a cell, where one topic holds them all.
-    pub(super) fn whole(&self, number: usize) -> Option<(u32, (u16, u16))> {
-        let cell = self.repeated[number];
-        (cell.n_topics == 1).then(|| (cell.document, self.entries[cell.start]))
+    /// Topic and number of tokens of a document, where one topic holds them all.
+    pub(super) fn whole(&self, place: usize) -> Option<(u16, u16)> {
+        let [group] = *self.of(place) else { return None };
+        Some(group)
     }
 
-    /// Gives all tokens of a cell, which one topic holds, to another.
-    pub(super) fn rename(&mut self, number: usize, topic: u16) {
-        self.entries[self.repeated[number].start].0 = topic;
+    /// Gives all tokens of a document, which one topic holds, to another.
+    pub(super) fn rename(&mut self, place: usize, topic: u16) {
+        self.entries[self.repeated[place].start as usize].0 = topic;
     }
 
-    /// Numbers of the tokens of a cell among those of the word.
-    pub(super) fn tokens(&self, number: usize) -> &[usize] {
-        let cell = self.repeated[number];
-        &self.tokens[cell.start..][..cell.n_tokens]
+    /// Numbers of the tokens of a document among those of the word.
+    pub(super) fn tokens(&self, place: usize) -> impl Iterator<Item = usize> {
+        let n_tokens = self.repeated[place].n_tokens as usize;
+        self.runs[..n_tokens].iter().map(move |first| first + place)
     }
 
     fn entries_of(&self, cell: Cell) -> &[(u16, u16)] {
-        &self.entries[cell.start..][..cell.n_topics]
+        &self.entries[cell.start as usize..][..cell.n_topics as usize]
     }
 
-    /// Tokens of the word in a topic of a document, which holds it more than once.
-    pub(super) fn n_tokens(&self, document: u32, topic: usize) -> f64 {
-        let own = self.of(document).iter().find(|entry| usize::from(entry.0) == topic);
+    /// Tokens of the word in a topic of a document.
+    pub(super) fn n_tokens(&self, place: usize, topic: usize) -> f64 {
+        let own = self.of(place).iter().find(|entry| usize::from(entry.0) == topic);
         own.map_or(0.0, |entry| f64::from(entry.1))
     }
 
-    pub(super) fn add(&mut self, documents: &[u32], topics: &[u16]) {
-        for (&document, &topic) in documents.iter().zip(topics) {
-            let number = self.numbers[document as usize] as usize;
-            let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
-            cell.add(topic, &mut self.entries);
-        }
+    /// Adds a token to each of the documents from a place on.
+    pub(super) fn add(&mut self, place: usize, topics: &[u16]) {
+        let cells = self.repeated.iter_mut().skip(place).zip(topics);
+        cells.for_each(|(cell, &topic)| cell.add(topic, &mut self.entries));
     }
 
-    pub(super) fn remove(&mut self, documents: &[u32], topics: &[u16]) {
-        for (&document, &topic) in documents.iter().zip(topics) {
-            let number = self.numbers[document as usize] as usize;
-            let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
-            let own = &mut self.entries[cell.start..][..cell.n_topics];
+    /// Takes a token from each of the documents from a place on.
+    pub(super) fn remove(&mut self, place: usize, topics: &[u16]) {
+        for (cell, &topic) in self.repeated.iter_mut().skip(place).zip(topics) {
+            let own = &mut self.entries[cell.start as usize..][..cell.n_topics as usize];
             let Some(place) = own.iter().position(|entry| entry.0 == topic) else { continue };
             own[place].1 -= 1;
             if own[place].1 == 0 {
-                own.swap(place, cell.n_topics - 1);
+                own.swap(place, cell.n_topics as usize - 1);
                 cell.n_topics -= 1;
             }
         }

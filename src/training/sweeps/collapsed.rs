@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::blocks::{DocumentBlock, Step, TopicWeights};
+use super::blocks::{DocumentBlock, Step, TopicWeights, runs};
 use super::cells::{BurstCounts, BurstWeights, Cells};
 use super::dense::{self, Dense};
 use super::sparse::Sparse;
@@ -231,7 +231,7 @@ pub(in crate::training) fn ln_bursts(
         (1..n).map(|before| (f64::from(before) * inverse[topic]).ln_1p()).sum::<f64>()
     };
     let ln_block = |block: &DocumentBlock| {
-        let (mut cells, mut sum) = (Cells::new(bursts, block.lengths().len()), ExactSum::default());
+        let (mut cells, mut sum) = (Cells::new(bursts), ExactSum::default());
         let (starts, documents) = block.parts();
         let mut counts = vec![0; block.lengths().len() * n_topics];
         // Tokens of a word that are alone in their document, by topic.
@@ -242,7 +242,10 @@ pub(in crate::training) fn ln_bursts(
             cells.take_up(documents, topics);
             for (&document, &topic) in documents.iter().zip(topics) {
                 counts[document as usize * n_topics + usize::from(topic)] += 1;
-                alone[usize::from(topic)] += u32::from(cells.of(document).is_empty());
+            }
+            let n_documents = runs(documents).next().map_or(0, <[u32]>::len);
+            for &topic in &topics[cells.len()..n_documents] {
+                alone[usize::from(topic)] += 1;
             }
             for (topic, n) in (0..).zip(&mut alone).filter(|(_, n)| **n > 0) {
                 sum.add_times(std::mem::take(n), ln_tokens(word, topic, 1));

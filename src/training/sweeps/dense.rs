@@ -159,7 +159,13 @@ impl Dense {
 
     /// The topic at u, in double precision; `None` where no weight is positive.
     #[cold]
-    fn draw_exactly(&self, word: &Word<'_>, cells: &Cells, document: u32, u: f64) -> Option<u16> {
+    fn draw_exactly(
+        &self,
+        word: &Word<'_>,
+        cells: &Cells,
+        (document, place): (u32, usize),
+        u: f64,
+    ) -> Option<u16> {
         let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
         let weight = |k: usize| {
             let n = counts[k / LANES].0[k % LANES];
@@ -167,10 +173,10 @@ impl Dense {
                 return (word.a[k] + f64::from(n)) * word.q(k);
             }
             let weight = self.own.weight(self.n_topics, document as usize, k, n);
-            if cells.is_empty() {
+            if place >= cells.len() {
                 return weight * word.q(k);
             }
-            weight * (word.q(k) + cells.repeat[k] * cells.n_tokens(document, k))
+            weight * (word.q(k) + cells.repeat[k] * cells.n_tokens(place, k))
         };
         invert_exactly(in_order(self.n_topics).map(|k| (k as u16, weight(k))), u)
     }
@@ -218,11 +224,12 @@ impl Tallies for Dense {
         let documents = tokens.documents;
         let mut drawn = [OPEN; BATCH];
         let parts = (&self.row, &self.own.lines[..], &self.counts[..], cells);
-        propose(parts, &mut self.sums, documents, uniforms, &mut drawn);
+        propose(parts, &mut self.sums, tokens, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
+            let (place, u) = ((document, tokens.place + slot), uniforms[slot]);
             if drawn[slot] < self.n_topics as u32 {
                 *topic = drawn[slot] as u16;
-            } else if let Some(exact) = self.draw_exactly(word, cells, document, uniforms[slot]) {
+            } else if let Some(exact) = self.draw_exactly(word, cells, place, u) {
                 *topic = exact;
             }
             self.shift(document, *topic, 1);
@@ -261,12 +268,13 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 fn propose(
     (row, own, counts, cells): (&Row, &[LaneBlock], &[TopicCounts], &Cells),
     sums: &mut [LaneBlock],
-    documents: &[u32],
+    Batch { place, documents, .. }: Batch<'_>,
     uniforms: &[f64; BATCH],
     drawn: &mut [u32; BATCH],
 ) {
     let n_lines = row.q.len();
-    for (sums, &document) in sums.chunks_exact_mut(n_lines + 1).zip(documents) {
+    let tokens = sums.chunks_exact_mut(n_lines + 1).zip((place..).zip(documents));
+    for (sums, (place, &document)) in tokens {
         let first = document as usize * n_lines;
         if own.is_empty() {
             accumulate(&mut sums[1..], &counts[first..][..n_lines], row);
@@ -274,17 +282,14 @@ fn propose(
         }
         let own = &own[first..][..n_lines];
         accumulate_own(&mut sums[1..], own, row);
-        if cells.is_empty() {
-            continue;
-        }
-        for &(topic, n) in cells.of(document) {
+        for &(topic, n) in cells.of(place) {
             let topic = usize::from(topic);
             let (line, lane) = (topic / LANES, topic % LANES);
             let weight = own[line].0[lane] * (cells.repeat[topic] as f32 * f32::from(n));
             sums[line + 1..].iter_mut().for_each(|sum| sum.0[lane] += weight);
         }
     }
-    let most = if cells.is_empty() { 2 } else { 4 };
+    let most = if place < cells.len() { 4 } else { 2 };
     let margin = (most * n_lines + 36) as f32 * ROUNDING;
     invert(sums, n_lines, uniforms, margin, &mut drawn[..documents.len()]);
 }
@@ -400,8 +405,11 @@ mod tests {
                 if is_bursty {
                     let topics: Vec<u16> =
                         (0..6).map(|_| rng.random_range(0..n_topics) as u16).collect();
-                    cells = Cells::new(bursts, 1);
-                    cells.take_up(&[0; 6], &topics);
+                    cells = Cells::new(bursts);
+                    // All tokens of a batch see what this document repeats.
+                    let documents: Vec<u32> = (0..6).flat_map(|_| 0..BATCH as u32).collect();
+                    let topics = topics.iter().flat_map(|&topic| [topic; BATCH]);
+                    cells.take_up(&documents, &topics.collect::<Vec<_>>());
                 }
                 if is_exposed || is_bursty {
                     let urns = TopicWeights {
@@ -438,11 +446,12 @@ mod tests {
                     let (mut uniforms, mut drawn) = ([0.0; BATCH], [OPEN; BATCH]);
                     uniforms[..draws.len()].copy_from_slice(draws);
                     let parts = (&dense.row, &dense.own.lines[..], &dense.counts[..], &cells);
-                    let documents = &[0; BATCH][..draws.len()];
-                    propose(parts, &mut dense.sums, documents, &uniforms, &mut drawn);
+                    let tokens =
+                        Batch { first: 0, place: 0, documents: &[0; BATCH][..draws.len()] };
+                    propose(parts, &mut dense.sums, tokens, &uniforms, &mut drawn);
                     for (&u, drawn) in draws.iter().zip(drawn) {
-                        let exact =
-                            dense.draw_exactly(&word, &cells, 0, u).expect("weights are positive");
+                        let exact = dense.draw_exactly(&word, &cells, (0, 0), u);
+                        let exact = exact.expect("weights are positive");
                         assert!(drawn == OPEN || drawn == u32::from(exact), "{n_topics}: {u}");
                         *if drawn == OPEN { &mut n_open } else { &mut n_decided } += 1;
                     }

@@ -11,7 +11,7 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::blocks::{DocumentBlock, Step, TopicWeights};
+use super::blocks::{DocumentBlock, Step, TopicWeights, runs};
 use super::tables;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
@@ -112,7 +112,7 @@ fn sweep_block(
             let (documents, topics) = block.word_mut(word);
             shift(&mut counts, documents, topics, n_topics, u32::MAX);
             let mut rest = &mut *topics;
-            for (repeat, run) in (0..).zip(documents.chunk_by(|x, y| x < y)) {
+            for (repeat, run) in (0..).zip(runs(documents)) {
                 if repeat == 0 {
                     accumulate((&theta, &q), run, &mut sums, &mut ends);
                 }

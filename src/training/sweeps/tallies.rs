@@ -28,6 +28,8 @@ impl Word<'_> {
 pub(super) struct Batch<'a> {
     /// Number of the first of them.
     pub(super) first: usize,
+    /// Its place in the run.
+    pub(super) place: usize,
     pub(super) documents: &'a [u32],
 }
 

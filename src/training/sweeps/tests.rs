@@ -14,7 +14,7 @@ fn draw(tallies: &mut impl Tallies, word: &Word<'_>, first: usize, topic: &mut u
     let mut uniforms = [0.0; BATCH];
     uniforms[0] = u;
     tallies.take_up(word);
-    let token = Batch { first, documents: &[0] };
+    let token = Batch { first, place: 0, documents: &[0] };
     tallies.remove(token, &topics);
     tallies.draw(word, token, &mut topics, &Cells::default(), &uniforms);
     *topic = topics[0];
@@ -44,7 +44,7 @@ fn check_single_topics<T: Tallies>(mut tallies: T) {
     [4, 6, 7].into_iter().for_each(|topic: usize| expected[topic] = 1);
     assert_eq!(counts(&tallies, 0), expected);
     // Moved without a draw, to a topic that has a token and to one that has none.
-    let tokens = Batch { first: 0, documents: &[0] };
+    let tokens = Batch { first: 0, place: 0, documents: &[0] };
     tallies.remove(tokens, &[4]);
     tallies.put(tokens, &[6]);
     tallies.remove(Batch { first: 2, ..tokens }, &[7]);

@@ -73,7 +73,7 @@ impl Sparse {
         &'a self,
         word: &'a Word<'_>,
         cells: &'a Cells,
-        document: u32,
+        (document, in_run): (u32, usize),
     ) -> impl Iterator<Item = (Drawn, f64)> + Clone + 'a {
         let lines = self.lists.documents[document as usize].lines();
         let topics = self.lists.topics[lines.clone()].as_flattened();
@@ -86,8 +86,8 @@ impl Sparse {
             }
             let gain = self.lists.bursty.gain(topic, n);
             let mut weight = gain * word.q(topic_ix);
-            if !cells.is_empty() {
-                let repeated = cells.repeat[topic_ix] * cells.n_tokens(document, topic_ix);
+            if in_run < cells.len() {
+                let repeated = cells.repeat[topic_ix] * cells.n_tokens(in_run, topic_ix);
                 weight += (word.a[topic_ix] + gain) * repeated;
             }
             (Drawn::Place(place), weight)
@@ -99,8 +99,14 @@ impl Sparse {
     /// Place or topic at u, in double precision; `None` where all weights have
     /// underflown.
     #[cold]
-    fn draw_exactly(&self, word: &Word<'_>, cells: &Cells, document: u32, u: f64) -> Option<Drawn> {
-        invert_exactly(self.weights(word, cells, document), u)
+    fn draw_exactly(
+        &self,
+        word: &Word<'_>,
+        cells: &Cells,
+        token: (u32, usize),
+        u: f64,
+    ) -> Option<Drawn> {
+        invert_exactly(self.weights(word, cells, token), u)
     }
 
     /// Takes up the concentrations of the topics, if any is bursty; none is below its pseudo-count.
@@ -147,10 +153,11 @@ impl Tallies for Sparse {
         let documents = tokens.documents;
         let mut drawn = [Drawn::Open; BATCH];
         let parts = (&self.prior, &self.lists, cells);
-        propose(parts, &mut self.sums, documents, uniforms, &mut drawn);
+        propose(parts, &mut self.sums, tokens, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
+            let token = (document, tokens.place + slot);
             let drawn = match drawn[slot] {
-                Drawn::Open => self.draw_exactly(word, cells, document, uniforms[slot]),
+                Drawn::Open => self.draw_exactly(word, cells, token, uniforms[slot]),
                 decided => Some(decided),
             };
             let place = match drawn {
@@ -197,15 +204,15 @@ fn take_up(prior: &mut PriorWeights, word: &Word<'_>) {
 fn propose(
     (prior, lists, cells): (&PriorWeights, &Lists, &Cells),
     sums: &mut [LaneBlock],
-    documents: &[u32],
+    Batch { place, documents, .. }: Batch<'_>,
     uniforms: &[f64; BATCH],
     drawn: &mut [Drawn; BATCH],
 ) {
     let n_lines = prior.sums.len() - 1;
     let Some(q) = prior.q.first_chunk::<ALL_TOPICS>() else { return };
     let mut own_lines = [0; BATCH];
-    let tokens = documents.iter().zip(&mut own_lines);
-    for (sums, (&document, own_lines)) in sums.chunks_exact_mut(n_lines + 1).zip(tokens) {
+    let tokens = (place..).zip(documents).zip(&mut own_lines);
+    for (sums, ((place, &document), own_lines)) in sums.chunks_exact_mut(n_lines + 1).zip(tokens) {
         let lines = lists.documents[document as usize].lines();
         *own_lines = lines.len();
         let topics = &lists.topics[lines.clone()];
@@ -215,10 +222,7 @@ fn propose(
         }
         let gains = &lists.gains[lines];
         accumulate(&mut sums[1..], topics, gains, |gain| gain, q);
-        if cells.is_empty() {
-            continue;
-        }
-        for &(topic, n) in cells.of(document) {
+        for &(topic, n) in cells.of(place) {
             let Some(place) = topics.as_flattened().iter().position(|&it| it == topic) else {
                 continue;
             };
@@ -308,14 +312,14 @@ mod tests {
                 if is_bursty {
                     let inverse: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>()).collect();
                     let bursts = BurstWeights { inverse: &inverse, factor: &vec![0.7; n_topics] };
-                    cells = Cells::new(bursts, 1);
+                    cells = Cells::new(bursts);
                     cells.take_up(&[0; 6], &topics[..6]);
                     let (a, bursts) = (PseudoCounts::shared(&a), Some(bursts));
                     let (weights, scale) = (word.weights, word.scale);
                     sparse.take_bursts(TopicWeights { a, weights, scale, rates: None, bursts });
                 }
                 let mut sums = vec![0.0];
-                for (_, weight) in sparse.weights(&word, &cells, 0) {
+                for (_, weight) in sparse.weights(&word, &cells, (0, 0)) {
                     sums.push(sums[sums.len() - 1] + weight);
                 }
                 let total = sums[sums.len() - 1];
@@ -327,9 +331,11 @@ mod tests {
                 for u in draws {
                     let (uniforms, mut drawn) = ([u; BATCH], [Drawn::Open; BATCH]);
                     let parts = (&sparse.prior, &sparse.lists, &cells);
-                    propose(parts, &mut sparse.sums, &[0], &uniforms, &mut drawn);
-                    let exact =
-                        sparse.draw_exactly(&word, &cells, 0, u).expect("weights are positive");
+                    let token = Batch { first: 0, place: 0, documents: &[0] };
+                    propose(parts, &mut sparse.sums, token, &uniforms, &mut drawn);
+                    let exact = sparse
+                        .draw_exactly(&word, &cells, (0, 0), u)
+                        .expect("weights are positive");
                     let decided = drawn[0] != Drawn::Open;
                     assert!(!decided || drawn[0] == exact, "{n_topics}: {u}");
                     *if decided { &mut n_decided } else { &mut n_open } += 1;
