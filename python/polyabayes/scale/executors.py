@@ -7,22 +7,17 @@ import hashlib
 import multiprocessing
 import os
 import pickle
+import shutil
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -38,7 +33,8 @@ _UNKNOWN_WORKERS = 32
 # Number of latest shared objects that a worker keeps.
 _MOST_HELD = 2
 
-# Seconds between checks of whether to stop and, on a worker, of whether the caller still waits.
+# Seconds between checks of whether to stop and, on a worker, of whether the caller still waits; and
+# most seconds that the caller waits until tasks are cancelled.
 _LOOK_SECONDS = 0.2
 
 # Exceptions of engines whose workers died, besides those of the standard library.
@@ -105,46 +101,67 @@ class Workers:
             for number, task in enumerate(tasks):
                 yield number, function(self._shared, *task)
             return
-        pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
+        executor, pending = self._executor, dict[Future[Any], tuple[int, tuple[Any, ...]]]()
+        finished: list[Future[Any]] = []
+        news, abandoned = SimpleQueue[None](), threading.Lock()
+        abandoned.acquire()
+
+        def tell(future: Future[Any]) -> None:
+            finished.append(future)
+            news.put(None)
+
+        def submit(shared: Any, number: int, task: tuple[Any, ...]) -> None:
+            with _naming(describe(number)):
+                future = executor.submit(_call, shared, function, task)
+            pending[future] = number, task
+            future.add_done_callback(tell)
+
         # The bytes stay here, as long as workers can read the file.
         whole = self._shared
         reference = whole._replace(content=None) if isinstance(whole, _Packed) else whole
         numbered = enumerate(tasks)
         try:
             while True:
-                for number, task in numbered:
-                    with _naming(describe(number)):
-                        future = self._executor.submit(_call, reference, function, task)
-                    pending[future] = number, task
-                    if len(pending) >= self._most:
-                        break
+                for number, task in islice(numbered, self._most - len(pending)):
+                    submit(reference, number, task)
                 if not pending:
                     return
                 interruption: KeyboardInterrupt | None = None
                 try:
-                    done, _ = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED)
+                    with suppress(Empty):
+                        news.get(timeout=_LOOK_SECONDS)
                 except KeyboardInterrupt as error:
-                    interruption, done = error, {future for future in pending if future.done()}
-                for future in done:
+                    interruption = error
+                for _ in range(len(finished)):
+                    future = finished.pop(0)
                     number, task = pending.pop(future)
                     with _naming(describe(number)):
                         result = future.result()
-                        if isinstance(result, KeyboardInterrupt):
-                            interruption = interruption or result
-                            continue
-                        if isinstance(result, _Missing):
-                            # The worker cannot read the shared file: the task takes the bytes.
-                            again = self._executor.submit(_call, whole, function, task)
-                            pending[again] = number, task
-                            continue
-                    yield number, result
+                    if isinstance(result, KeyboardInterrupt):
+                        interruption = interruption or result
+                    elif isinstance(result, _Missing):
+                        # The worker cannot read the shared file: the task takes the bytes.
+                        submit(whole, number, task)
+                    else:
+                        yield number, result
                 if interruption is not None:
                     raise interruption
                 if stopped is not None and stopped():
                     raise KeyboardInterrupt
-        finally:
-            for future in pending:
-                future.cancel()
+        except BaseException:
+            # A second Ctrl-C interrupts this thread, even while it holds the lock of a future, but
+            # no other thread; Python looks for signals only after the call that starts one.
+            _thread.start_new_thread(self._abandon, (pending, abandoned))
+            abandoned.acquire(timeout=_LOOK_SECONDS)
+            raise
+
+    def _abandon(self, pending: Iterable[Future[Any]], abandoned: threading.Lock) -> None:
+        """Cancel tasks; workers interrupt those that run when the shared file is gone."""
+        if isinstance(self._shared, _Packed):
+            shutil.rmtree(self._shared.path.parent, ignore_errors=True)
+        for future in pending:
+            future.cancel()
+        abandoned.release()
 
 
 @contextmanager
@@ -208,10 +225,7 @@ class _Packed(NamedTuple):
 
     def value(self) -> Any:
         """The data, unpickled once per process."""
-        return _held.get(self.digest, self._read)
-
-    def _read(self) -> bytes:
-        return self.path.read_bytes() if self.content is None else self.content
+        return _held.get(self.digest, lambda: self.content or self.path.read_bytes())
 
 
 class _Held:

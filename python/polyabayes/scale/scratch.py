@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 
 @contextmanager
@@ -26,10 +25,7 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        # A second Ctrl-C does not interrupt another thread: workers end when their file is gone.
-        remover = Thread(target=shutil.rmtree, args=(folder, True))
-        remover.start()
-        remover.join()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_alive(process: int) -> bool:

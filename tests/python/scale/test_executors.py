@@ -1,5 +1,6 @@
 """Executors of every kind give the bits of one process; those that break down say so."""
 
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -8,9 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ import pytest
 import polyabayes as pb
 from helpers.small_models import known_lda
 from polyabayes.exceptions import BudgetExceededError, Interrupted, InvalidTypeError, WorkerError
+from polyabayes.scale import executors
 from polyabayes.scale.executors import sharing
 
 N_WORDS = 40
@@ -177,8 +180,6 @@ def test_what_is_shared_is_packed_once_and_unpacked_once_a_worker(spawned):
 
 
 def test_workers_without_the_file_get_the_bytes(spawned, monkeypatch):
-    from polyabayes.scale import executors
-
     submit, with_bytes = spawned.submit, []
 
     def look(call, shared, *rest):
@@ -217,6 +218,37 @@ def test_ctrl_c_cancels_what_has_not_begun():
     np.testing.assert_array_equal(partial.values[scored], PLAIN.values[scored])
     assert len(begun) <= 3
     assert threading.active_count() < 20
+
+
+def test_a_second_ctrl_c_does_not_keep_tasks_going_wherever_it_comes(monkeypatch):
+    """Python looks for signals when a function begins and after a call of a compiled one."""
+    monkeypatch.setattr(executors, "_LOOK_SECONDS", 0.01)
+    for place in itertools.count():
+        numbers, executor, tasks = itertools.count(), Executor(), [Future(), Future()]
+
+        def press(_frame, event, _argument, numbers=numbers, place=place):
+            if event in ("call", "c_return") and next(numbers) == place:
+                raise KeyboardInterrupt
+
+        executor.submit = Mock(side_effect=tasks)
+        try:
+            with sharing(executor, 0) as workers:
+                list(workers.run(max, [(), ()], str, lambda: not sys.setprofile(press)))
+        except KeyboardInterrupt:
+            sys.setprofile(None)
+
+        def wait(tasks=tasks, path=workers._shared.path):
+            while path.exists() or not all(task.cancelled() for task in tasks):
+                time.sleep(0.001)
+
+        # In another thread, since locks that this one has kept do not stop it.
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        waiting.join(timeout=10)
+        assert not waiting.is_alive(), f"interrupted at place {place}"
+        if next(numbers) <= place:
+            break
+    assert place > 10
 
 
 def _press_and_work(caller, number):

@@ -1,6 +1,5 @@
 """Training on shards that was broken off, killed or damaged: the same bits, or a clear refusal."""
 
-import concurrent.futures
 import errno
 import json
 import multiprocessing
@@ -8,6 +7,7 @@ import os
 import signal
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -87,14 +87,15 @@ def test_an_interruption_beside_running_tasks_keeps_the_model(tmp_path, nth, mon
     """Results of tasks that were left are not taken for those of others."""
     shards, waits = pb.write_shards(CORPUS, tmp_path / "shards", 8), iter(range(100))
 
-    def wait(*arguments, **options):
-        if next(waits) == nth:
-            raise KeyboardInterrupt
-        return concurrent.futures.wait(*arguments, **options)
+    class News(SimpleQueue):
+        def get(self, **options):
+            if next(waits) == nth:
+                raise KeyboardInterrupt
+            return super().get(**options)
 
     model = new_model("gap", checkpoint=tmp_path / "state")
     with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
-        patch.setattr(executors, "wait", wait)
+        patch.setattr(executors, "SimpleQueue", News)
         # The first interruption that finds an update done keeps it; before, there is no model.
         with pytest.raises(KeyboardInterrupt) as caught:
             model.fit(shards, executor=pool)
