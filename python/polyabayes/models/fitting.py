@@ -7,9 +7,10 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import fields
 from functools import partial
+from sqlite3 import SQLITE_BUSY, OperationalError, connect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,16 +153,36 @@ def source_of(
 
     The checkpoint is for documents in memory; shards write their own.
     """
-    if isinstance(documents, Corpus):
-        checkpoint = None if folder is None else Checkpoint(folder, identity, period)
-        state = None if checkpoint is None else checkpoint.read()
-        yield documents._core_documents(), _checked(state, schedule), checkpoint
-        return
-    sizes: dict[str, Any] = {"seed": schedule.seed, "n_jobs": schedule.n_jobs}
-    with state_folder(documents, folder) as place:
-        tokens = ShardTokens(documents, place, identity, **sizes, executor=executor)
-        with tokens.ready() as state:
-            yield tokens, _checked(state, schedule), None
+    with _alone(folder):
+        if isinstance(documents, Corpus):
+            checkpoint = None if folder is None else Checkpoint(folder, identity, period)
+            state = _checked(checkpoint.read() if checkpoint else None, schedule)
+            yield documents._core_documents(), state, checkpoint
+            return
+        sizes: dict[str, Any] = {"seed": schedule.seed, "n_jobs": schedule.n_jobs}
+        with state_folder(documents, folder) as place:
+            tokens = ShardTokens(documents, place, identity, **sizes, executor=executor)
+            with tokens.ready() as state:
+                yield tokens, _checked(state, schedule), None
+
+
+@contextmanager
+def _alone(folder: Any) -> Iterator[None]:
+    """Refuse a folder, if any, that another run uses now; a lock ends with its process.
+
+    Where the file system cannot lock files, runs are not kept apart.
+    """
+    with ExitStack() as stack:
+        try:
+            if folder is not None:
+                path = StateFolder(folder, "training").make("lock")
+                stack.enter_context(closing(connect(path, timeout=0))).execute("BEGIN EXCLUSIVE")
+        except OperationalError as error:
+            if error.sqlite_errorcode == SQLITE_BUSY:
+                raise InvalidArgumentError(
+                    f"another run uses {folder}: give each run its own {argument('checkpoint')}"
+                ) from error
+        yield
 
 
 def _checked(state: RunState | None, schedule: Schedule) -> RunState | None:
@@ -285,8 +306,7 @@ def run(
 
     `take` updates the model to the current state. Returns the exception that ended the run, if any.
     """
-    n_iter, seconds = training.n_sweeps, 0.0
-    first = n_iter
+    n_iter, first, seconds = training.n_sweeps, training.n_sweeps, 0.0
     _LOG.info("training from sweep %s to %s", n_iter, schedule.max_iter)
     with progress_bar(progress, schedule.max_iter, "sweep") as update:
         try:

@@ -1,6 +1,7 @@
 """Training on shards that was broken off, killed or damaged: the same bits, or a clear refusal."""
 
 import errno
+import itertools
 import json
 import multiprocessing
 import os
@@ -11,6 +12,7 @@ from queue import SimpleQueue
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import polyabayes as pb
 from helpers.damage import flipped
@@ -78,8 +80,8 @@ def test_what_was_broken_off_goes_on_to_the_same_bits(tmp_path, kind, how, n_fil
     np.testing.assert_array_equal(again.topic_counts_, in_memory(kind).topic_counts_)
     assert again.trace_.log_joint[-1] == in_memory(kind).trace_.log_joint[-1]
     # One state is kept: of each shard, beside the order of its tokens, and of the chain, with the
-    # sum of kept sweeps beside it.
-    assert len(list((tmp_path / "state").iterdir())) == 8
+    # sum of kept sweeps and the lock beside it.
+    assert len(list((tmp_path / "state").iterdir())) == 9
 
 
 @pytest.mark.parametrize("nth", [12, 20, 31])
@@ -137,6 +139,20 @@ def test_longer_runs_go_on_from_the_state(tmp_path):
     # A finished run gives its result again.
     again = lda("fixed", checkpoint=tmp_path / "state").fit(shards)
     np.testing.assert_array_equal(again.components_, longer.components_)
+
+
+def test_a_run_beside_another_is_refused(tmp_path, spawned):
+    shards, model = pb.write_shards(CORPUS, tmp_path / "shards", 2), lda("fixed")
+    model.set_params(checkpoint=tmp_path / "state")
+    refused = pytest.raises(InvalidArgumentError, match="state: give each run its own checkpoint")
+
+    def fit_beside(_):
+        for seed, documents in itertools.product((3, 4), (shards, CORPUS)):
+            with refused:
+                spawned.submit(clone(model).set_params(random_state=seed).fit, documents).result()
+
+    for documents in (shards, CORPUS):
+        model.fit(documents, callback=fit_beside)
 
 
 def test_states_of_other_runs_are_refused(tmp_path):
