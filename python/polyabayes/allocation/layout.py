@@ -141,6 +141,8 @@ def lay_out(
     tables = tables_of(model, sizes)
     number = {node: index for index, node in enumerate(sizes)}
     elimination = _elimination(elimination_order, number, tensor)
+    # Unpickled arrays may be unaligned.
+    cells, counts = (np.require(x, None, "A") for x in (tensor.coordinates.ravel(), tensor.counts))
     try:
         core = _core.Allocation(
             list(sizes.values()),
@@ -150,8 +152,8 @@ def lay_out(
             model.concentration,
             None if model.prior == "bdeu" else [*alphas_of(model, sizes, tables).values()],
             tensor.shape,
-            tensor.coordinates.ravel(),
-            tensor.counts,
+            cells,
+            counts,
             elimination,
             "factorised" if method in _FACTORISED else "stepwise" if stepwise else "joint",
         )

@@ -1,6 +1,7 @@
 """Evidence on workers has the bits of one process; comparisons go on from what is done."""
 
 import os
+import pickle
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -73,6 +74,15 @@ def test_hidden_nodes_apart_joined_or_tied_and_huge_cells_travel(spawned):
     plain = CHAIN.log_evidence(triples(1), **options)
     assert plain.value != CHAIN.log_evidence(triples(1), **TEMPERED).value
     assert_same(CHAIN.log_evidence(triples(1), executor=spawned, **options), plain)
+
+
+def test_layouts_travel_in_unaligned_buffers():
+    """Dask sends them so."""
+    buffers = []
+    packed = pickle.dumps(lay_out(MODEL, COUNTS), 5, buffer_callback=buffers.append)
+    found = pickle.loads(packed, buffers=[memoryview(b"0" + x.raw())[1:] for x in buffers])
+    assert not found.tensor.counts.flags.aligned
+    assert len(_core.AllocationRun(found.core, Options("smc"), n_jobs=1).tasks()) > 1
 
 
 def test_an_interrupt_on_workers_keeps_the_rounds(monkeypatch):
