@@ -311,7 +311,7 @@ class AllocationRun:
     def evidence(self) -> _Evidence: ...
 
 def run_allocation_task(
-    allocation: Allocation, options: Options, task: bytes, *, seed: int, n_jobs: int
+    allocation: Allocation, options: Options, task: bytes, **run: Unpack[_Run]
 ) -> bytes: ...
 
 @final

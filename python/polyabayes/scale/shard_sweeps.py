@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support.files import is_there, reading
+from polyabayes._support.progress import look
 from polyabayes.exceptions import FileAccessError, FileFormatError
 from polyabayes.scale.run_state import Position
 from polyabayes.scale.sealed import SealedReader, damaged, sealing
@@ -68,8 +69,10 @@ class ShardTraining(NamedTuple):
     def blocks(self, shard: Shard, exposures: Exposures | None = None) -> Iterator[Blocks]:
         """The documents of a shard, a few blocks at a time."""
         n_blocks = max(_BLOCKS, _THREAD_BLOCKS * self.n_jobs)
-        path = self._order_path(shard)
-        return block_groups(path, shard, n_blocks, self.sizes, exposures)
+        path, stop = self._order_path(shard), look.get() or bool
+        for blocks in block_groups(path, shard, n_blocks, self.sizes, exposures):
+            stop()
+            yield blocks
 
     def _order_path(self, shard: Shard) -> Path:
         return self.folder / f"{shard.folder.name}.{self.name}.order"

@@ -33,9 +33,9 @@ from polyabayes.scale.token_order import ORDER, numbered
 
 _STATE = "shards.safetensors"
 
-# Tasks of a sweep per worker, and in all if the number of workers is unknown.
+# Tasks of a sweep per worker, and workers if their number is unknown.
 _TASKS_PER_WORKER = 2
-_UNKNOWN_TASKS = 32
+_UNKNOWN_WORKERS = 16
 
 # Largest value of a count.
 _MOST_COUNTED = 2**32 - 1
@@ -245,7 +245,6 @@ def _groups(shards: Shards, executor: Executor | None) -> list[tuple[int, ...]]:
     """Groups of consecutive shards with about equally many tokens, one per task."""
     n_groups = 1
     if executor is not None:
-        workers = n_workers(executor)
-        n_groups = _UNKNOWN_TASKS if workers is None else _TASKS_PER_WORKER * workers
+        n_groups = _TASKS_PER_WORKER * (n_workers(executor) or _UNKNOWN_WORKERS)
     cuts = even_cuts(np.array([shard.n_tokens for shard in shards]), n_groups)
     return [tuple(range(*pair)) for pair in pairwise(cuts)]

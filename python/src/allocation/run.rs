@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 
 use super::model::{Allocation, Found, found};
 use super::options::EvidenceOptions;
-use crate::detach;
+use crate::detach::{self, Running};
 use crate::errors;
 
 /// An evidence whose tasks run wherever one likes, each a string of bytes.
@@ -68,18 +68,17 @@ impl AllocationRun {
 
 /// Result of a task of an [`AllocationRun`] with these options, as bytes.
 #[pyfunction]
-#[pyo3(signature = (allocation, options, task, *, seed, n_jobs))]
+#[pyo3(signature = (allocation, options, task, **running))]
 pub(crate) fn run_allocation_task(
     py: Python<'_>,
     allocation: &Allocation,
     options: EvidenceOptions,
     task: PyBackedBytes,
-    seed: u64,
-    n_jobs: usize,
+    running: Option<Running>,
 ) -> PyResult<Py<PyBytes>> {
     let settings: EvidenceSettings = options.to_core()?;
     let problem = &allocation.problem;
-    let outcome = detach::run(py, n_jobs, None, |watch| {
+    let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
         to_bytes(&from_bytes::<Task>(&task)?.run(problem, &settings, seed, watch)?)
     })?;
     Ok(PyBytes::new(py, &outcome.uninterrupted()?).unbind())

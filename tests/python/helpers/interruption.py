@@ -3,6 +3,8 @@
 import _thread
 from contextlib import contextmanager, nullcontext
 
+from polyabayes._support.progress import look
+
 
 @contextmanager
 def interrupted_when_done(least, monkeypatch, module):
@@ -15,3 +17,17 @@ def interrupted_when_done(least, monkeypatch, module):
     with monkeypatch.context() as patched:
         patched.setattr(module, "progress_bar", lambda *_: nullcontext(update))
         yield
+
+
+@contextmanager
+def unwanted():
+    """Tasks of this thread find, when they look, that nobody waits for them."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    token = look.set(stop)
+    try:
+        yield
+    finally:
+        look.reset(token)

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
+from helpers.interruption import unwanted
 from helpers.sharded_training import (
     CORPUS,
     EXPOSED,
@@ -149,6 +150,11 @@ def test_folders_that_workers_do_not_share_are_named(tmp_path):
     )
     with pytest.raises(FileAccessError, match="all workers share"):
         shard_sweeps.inspect_shards(training, [0])
+    training = training._replace(folder=tmp_path)
+    shard_sweeps.inspect_shards(training, [0])
+    # On Dask, nobody may wait for a task any more.
+    with unwanted(), pytest.raises(KeyboardInterrupt):
+        next(training.blocks(shards[0]))
     if os.geteuid() != 0:
         shards.folder.chmod(0o500)
         with (

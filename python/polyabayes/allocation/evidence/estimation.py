@@ -10,6 +10,7 @@ import numpy as np
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
+from polyabayes._support.progress import look
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.bounds import held_by_bound
 from polyabayes.allocation.evidence.result import Estimate, Evidence, as_evidence
@@ -27,9 +28,9 @@ from polyabayes.scale.executors import check_executor, sharing
 _SAMPLING = ("auto", "smc", "tempered")
 
 
-def _task(work: tuple[Layout, Options, Run], task: bytes) -> bytes:
+def _task(work: tuple[Layout, Options, Any], task: bytes) -> bytes:
     layout, options, run = work
-    return _core.run_allocation_task(layout.core, options, task, seed=run.seed, n_jobs=run.n_jobs)
+    return _core.run_allocation_task(layout.core, options, task, progress=look.get(), **run)
 
 
 def _on_workers(
@@ -42,7 +43,7 @@ def _on_workers(
     """Estimate the evidence on an executor; also returns an interrupt that cut the rounds short."""
     here = _core.AllocationRun(layout.core, options, n_jobs=run.n_jobs)
     n_done = 0
-    with sharing(executor, (layout, options, run)) as workers:
+    with sharing(executor, (layout, options, {"seed": run.seed, "n_jobs": run.n_jobs})) as workers:
         try:
             while tasks := here.tasks():
                 results = dict(
