@@ -29,12 +29,12 @@ from polyabayes.scale.run_state import Position, RunState, read_state, write_sta
 from polyabayes.scale.scratch import scratch_folder
 from polyabayes.scale.shard_sweeps import Counts, ShardTraining, SweepOrder, position_name
 from polyabayes.scale.shards import Shards, even_cuts
-from polyabayes.scale.token_order import ORDER, numbered
+from polyabayes.scale.token_order import numbered
 
 _STATE = "shards.safetensors"
 
 # Tasks of a sweep per worker, and workers if their number is unknown.
-_TASKS_PER_WORKER = 2
+_PER_WORKER = 2
 _UNKNOWN_WORKERS = 16
 
 # Largest value of a count.
@@ -67,7 +67,8 @@ class ShardTokens:
             raise BudgetExceededError(
                 f"a document has {shards.longest:,} tokens, which is too long: split it"
             )
-        identity = {**identity, "order of tokens": ORDER}
+        # A run under another order of tokens does not go on.
+        identity = {**identity, "order of a word's tokens": "most in a document first"}
         text = json.dumps(identity, sort_keys=True, default=str)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
         self._shards, self._executor, self._identity = shards, executor, identity
@@ -243,8 +244,6 @@ def state_folder(shards: Shards, checkpoint: Any) -> Iterator[Path]:
 
 def _groups(shards: Shards, executor: Executor | None) -> list[tuple[int, ...]]:
     """Groups of consecutive shards with about equally many tokens, one per task."""
-    n_groups = 1
-    if executor is not None:
-        n_groups = _TASKS_PER_WORKER * (n_workers(executor) or _UNKNOWN_WORKERS)
+    n_groups = 1 if executor is None else _PER_WORKER * (n_workers(executor) or _UNKNOWN_WORKERS)
     cuts = even_cuts(np.array([shard.n_tokens for shard in shards]), n_groups)
     return [tuple(range(*pair)) for pair in pairwise(cuts)]

@@ -24,8 +24,6 @@ _BLOCK_TOKENS = 2**19
 _TOKENS_PER_WORD = 2
 # Numbers of documents in a block have 16 bits.
 _MOST_DOCUMENTS = 2**16
-# How the core orders the tokens of a word: a run under another order does not go on.
-ORDER = "documents that hold more of a word first"
 # Cells per read.
 _CELLS = 2**20
 

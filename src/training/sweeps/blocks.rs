@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::cells::{BurstWeights, Cells, RepeatedWord};
+use super::cells::{BurstWeights, Cells, RepeatedWord, runs};
 use super::groups::{self, GroupDraws};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::control::Observer;
@@ -334,12 +334,6 @@ impl WordTokens<'_> {
             cells.rename(place, new);
         }
     }
-}
-
-/// The tokens of a word in runs of different documents: one for the first tokens, one for the second
-/// ones, and so on. Documents that hold more of the word come first, so that the same one begins all runs.
-pub(super) fn runs(documents: &[u32]) -> impl Iterator<Item = &[u32]> {
-    documents.chunk_by(|_, next| *next != documents[0])
 }
 
 /// Sorts the tokens of a word, which lie document by document, into [`runs`]; `tokens` is room for them.

@@ -5,8 +5,6 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
-use super::blocks::runs;
-
 /// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
@@ -57,6 +55,12 @@ impl BurstCounts {
             documents[n] += 1;
         }
     }
+}
+
+/// The tokens of a word in runs of different documents: one for the first tokens, one for the second
+/// ones, and so on. Documents that hold more of the word come first, so that the same one begins all runs.
+pub(super) fn runs(documents: &[u32]) -> impl Iterator<Item = &[u32]> {
+    documents.chunk_by(|_, next| *next != documents[0])
 }
 
 /// Topics of the tokens of one word in the documents of a block that hold it more than once: they come

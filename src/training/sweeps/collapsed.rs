@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::blocks::{DocumentBlock, Step, TopicWeights, runs};
-use super::cells::{BurstCounts, BurstWeights, Cells};
+use super::blocks::{DocumentBlock, Step, TopicWeights};
+use super::cells::{BurstCounts, BurstWeights, Cells, runs};
 use super::dense::{self, Dense};
 use super::sparse::Sparse;
 use super::splits::{self, CorpusSizes};

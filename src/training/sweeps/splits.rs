@@ -11,7 +11,8 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::blocks::{DocumentBlock, Step, TopicWeights, runs};
+use super::blocks::{DocumentBlock, Step, TopicWeights};
+use super::cells::runs;
 use super::tables;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
