@@ -41,7 +41,7 @@ def classes(
     columns : A,B,...
         Names of the columns of a file without a header, as those of Mplus.
     missing : VALUE,...
-        Answers that are missing ones, as 9 or 'No answer'.
+        Answers that are missing ones, as 9 or 'No answer', or trust=77 of one item.
     output : CLASSES.csv|CLASSES.parquet
         The class of each row, and its probabilities; '-' is CSV on standard output.
     profiles : PROFILES.csv|PROFILES.parquet
@@ -58,7 +58,8 @@ def classes(
     frame = read_table(answers, sep, columns)
     if missing is not None:
         items = [name for name in frame.columns if name != weights]
-        frame[items] = frame[items].mask(frame[items].astype(str).isin(missing))
+        marks = {name: [mark.removeprefix(f"{name}=") for mark in missing] for name in items}
+        frame[items] = frame[items].mask(frame[items].astype(str).isin(marks))
     found = pb.LatentClassAnalysis(**given.of("LatentClassAnalysis"))
     found.fit(frame, weights=weights)
     if output is not None:

@@ -304,6 +304,9 @@ class Parser(argparse.ArgumentParser):
         >>> _ = parser.add_argument("--n-particles", "--particles")
         >>> parser.in_options("n_particles=9"), parser.in_options("shape")
         ('--particles 9', 'shape')
+        >>> _ = parser.add_argument("--missing")
+        >>> parser.in_options("missing={'trust': [77, 88], 'vote': [7]}")
+        '--missing trust=77,trust=88,vote=7'
         """
         name, equals, value = reference.partition("=")
         name, _, entry = name.partition("[")
@@ -324,6 +327,9 @@ class Parser(argparse.ArgumentParser):
             return option
         if value in ("False", "None"):
             return f"no {option}"
+        if value.startswith("{"):
+            lists = ast.literal_eval(value).items()
+            value = ", ".join(f"{column}={entry}" for column, entries in lists for entry in entries)
         entries = ",".join(x.strip(chr(39)) for x in value.strip("[]").split(", "))
         return f"{option} {shlex.quote(entries)}"
 

@@ -15,6 +15,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
 from polyabayes.allocation.options import Run
+from polyabayes.data.tensors.non_answers import marks_by_column
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
@@ -206,7 +207,7 @@ class LatentClassAnalysis(FittedClasses):
         replicate_weights: Any = None,
         replicate_method: str | float | Sequence[float] | None = None,
         covariates: Any = None,
-        missing: Sequence[Any] = (),
+        missing: Sequence[Any] | Mapping[str, Sequence[Any]] = (),
     ) -> Self:
         """Find the classes.
 
@@ -238,9 +239,9 @@ class LatentClassAnalysis(FittedClasses):
         covariates : DataFrame, mapping or matrix, optional
             Covariates of membership; categories are coded by their levels. With `formula`, the
             columns that it names; by default those of `X`.
-        missing : sequence, optional
-            Values of the items that are missing answers, such as ``[9, "No answer"]``, here and in
-            other rows.
+        missing : sequence, or mapping of str to sequences, optional
+            Values of all items that are missing answers, such as ``[9, "No answer"]``, or those of
+            some items: ``{"trust": [77, 88], "vote": [7]}``. They hold in other rows, too.
 
         Returns
         -------
@@ -270,7 +271,7 @@ class LatentClassAnalysis(FittedClasses):
         units = Replicates.of(X, replicate_weights, replicate_method, answers.weights)
         units = units or SampledUnits.of(X, strata, clusters, len(answers.levels))
         self._sampling = "" if units is None else units.sentence()
-        self._missing = () if missing is None else tuple(missing)
+        self._missing = marks_by_column(missing, answers.items)
         self._row_weights = None if weights is None else RowWeights.of(answers, weights)
         if self.method == "em" and (covariates is not None or self.formula is not None):
             raise InvalidArgumentError(
@@ -315,7 +316,7 @@ class LatentClassAnalysis(FittedClasses):
         *,
         weights: Any = None,
         covariates: Any = None,
-        missing: Sequence[Any] = (),
+        missing: Sequence[Any] | Mapping[str, Sequence[Any]] = (),
     ) -> NDArray[np.intp]:
         """Find the classes, and the most probable one of each row.
 
@@ -382,7 +383,12 @@ class LatentClassAnalysis(FittedClasses):
         return ResultTable(["n_classes", *found], rows)
 
     def compare_fits(
-        self, X: Any, *, weights: Any = None, missing: Sequence[Any] = (), n_bootstrap: int = 0
+        self,
+        X: Any,
+        *,
+        weights: Any = None,
+        missing: Sequence[Any] | Mapping[str, Sequence[Any]] = (),
+        n_bootstrap: int = 0,
     ) -> ResultTable:
         """One table of all numbers of classes: criteria of maximum likelihood, and P(K).
 

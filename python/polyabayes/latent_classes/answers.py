@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
+from polyabayes._support.output.tables import some
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.observed_cells import known_levels
@@ -20,7 +21,11 @@ from polyabayes.data.names import NAMES, headed
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
-from polyabayes.data.tensors.non_answers import warn_of_non_answers, without_missing
+from polyabayes.data.tensors.non_answers import (
+    marks_by_column,
+    warn_of_non_answers,
+    without_missing,
+)
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     DataWarning,
@@ -172,11 +177,7 @@ def ln_orders(tensor: CountTensor) -> float:
 
 
 def read_answers(
-    data: Any,
-    items: Any,
-    weights: Any,
-    covariates: Collection[str] = (),
-    missing: Sequence[Any] = (),
+    data: Any, items: Any, weights: Any, covariates: Collection[str] = (), missing: Any = ()
 ) -> Answers:
     """Answers to fit classes to; columns of covariates are no items unless they are named.
 
@@ -191,7 +192,7 @@ def read_answers(
         named = () if items is None else columns
         _refuse_counts(frame[[column for column in others if column not in named]], bool(named))
     frame = without_missing(frame, columns, missing)
-    warn_of_non_answers(frame, columns)
+    warn_of_non_answers(frame, columns, missing)
     for column in columns:
         _refuse_measurement(frame[column], column)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
@@ -206,11 +207,12 @@ def read_answers(
         raise InvalidArgumentError(told)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
-        rows = ", ".join(str(frame.index[row]) for row in empty[:5])
-        raise InvalidArgumentError(
-            f"{len(empty):,} rows have no answer to any item (row {rows}"
-            f"{', ...' if len(empty) > 5 else ''}); leave them out, as by frame.dropna(how='all')"
-        )
+        none = "frame.isna()"
+        if marks := marks_by_column(missing, columns):
+            none = f"({none} | frame.isin({marks if isinstance(missing, Mapping) else [*missing]}))"
+        told = f"{len(empty):,} rows have no answer to any item (row {some(frame.index[empty])}); "
+        told += f"leave them out: use frame[~{none}[{columns}].all(axis=1)]"
+        raise InvalidArgumentError(told)
     return Answers(tuple(map(str, columns)), labels, levels, counts)
 
 
@@ -219,7 +221,7 @@ def like_answers(
     items: Sequence[str],
     labels: Sequence[Sequence[str]],
     weights: Any = None,
-    missing: Sequence[Any] = (),
+    missing: Any = (),
 ) -> Answers:
     """Answers of new rows to the items of a fit; other levels are refused."""
     frame, counts = _frame_of(data, weights)

@@ -38,7 +38,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
 
     # Levels of each item, and values that are no answers.
     _labels: tuple[tuple[str, ...], ...]
-    _missing: tuple[Any, ...] = ()
+    _missing: Any = ()
     # A sentence about how the rows were sampled, as far as errors know it.
     _sampling: str = ""
     # How the covariates that membership depends on become numbers.
@@ -153,7 +153,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
             "labels": self._labels,
             "choice": [self.choice_.best, self.choice_.criterion, self.choice_.rows],
             "occupied": list(self.choice_.occupied.items()),
-            "missing": list(self._missing),
+            "missing": self._missing,
             "sampling": self._sampling,
             **{name: getattr(self, name) for name in self._figures},
         }
@@ -296,7 +296,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         for name in self._figures:
             setattr(self, name, float(scalars[name]))
         self._labels = tuple(map(tuple, scalars["labels"]))
-        self._missing, self._sampling = tuple(scalars["missing"]), scalars.get("sampling", "")
+        self._missing, self._sampling = scalars["missing"], scalars.get("sampling", "")
         best, criterion, rows = scalars["choice"]
         if checks.choice("choice", criterion, ("evidence", "bic")) and not rows:
             raise ValueError("the choice has no numbers of classes")

@@ -59,6 +59,28 @@ def test_marks_of_missing_answers_are_named_and_left_out_if_asked_for(values, ma
     assert tensor.counts[tensor.coordinates[:, 0] < 0].sum() == is_missing.sum()
 
 
+def test_a_code_of_one_item_that_is_an_answer_to_another_is_left_out_of_the_one(tmp_path):
+    frame = pd.DataFrame({"trust": each(*range(11), 77), "vote": each(1, 2, 7), "q3": each(*"ab")})
+    told = r"use missing=\{'trust': \[77\], 'vote': \[7\]\}"
+    with pytest.warns(DataWarning, match=told) as caught:
+        pb.CountTensor.from_frame(frame)
+    missing = eval(str(caught[0].message).partition("missing=")[2].partition(";")[0])
+    with pytest.warns(DataWarning, match=told):
+        pb.CountTensor.from_frame(frame, missing={"trust": [77]})
+    found = pb.CountTensor.from_frame(frame, missing=missing)
+    assert [*map(list, found.labels[:2])] == [[str(x) for x in range(11)], ["1", "2"]]
+    empty = pd.concat([frame, pd.DataFrame({"trust": [77, 7], "vote": [7, 7]})], ignore_index=True)
+    classes = pb.LatentClassAnalysis(2, method="em", random_state=0)
+    for marks in (missing, [77, 7]):
+        call = call_of(InvalidArgumentError, classes.fit, empty, missing=marks)
+        fixed = eval(call, {"frame": empty})
+        assert len(fixed) == len(empty) - (1 if marks is missing else 2)
+    classes.fit(fixed, missing=missing).save(tmp_path / "classes.safetensors")
+    again = pb.load(tmp_path / "classes.safetensors").predict_proba(empty)
+    np.testing.assert_array_equal(again, classes.predict_proba(empty))
+    assert [*classes.item_probabilities_["vote"]] == ["1", "2"]
+
+
 def test_other_things_than_answers_are_named_with_the_call():
     items = {"q1": each("a", "b"), "q2": each("c", "d", "e")}
     for name in ("ID", "person_id", "respondent"):

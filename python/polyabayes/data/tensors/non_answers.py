@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,22 @@ _FEW_ROWS = 10
 _MOST_HEADERS, _MOST_ANSWERS = 3, 50
 
 
+def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]]:
+    """Marks of missing answers by the name of the column, from those of some columns or of all."""
+    given = missing if isinstance(missing, Mapping) else dict.fromkeys(columns, missing)
+    marks = {str(column): own for column, own in given.items() if own is not None}
+    for own in marks.values():
+        is_list = isinstance(own, Collection) and not checks.is_single(own)
+        odd = [x for x in own if not np.isscalar(x) and x is not None] if is_list else [own]
+        if odd:
+            rule = "must be a list of answers, as [9, 'No answer'], or such a list by column, as "
+            raise checks.wrong_type("missing", odd[0], f"{rule}{{'q1': [9]}}, got {odd[0]!r:.60}")
+    if unknown := marks.keys() - set(map(str, columns)):
+        rule = f"names {min(unknown)!r}, which is no column of answers"
+        raise checks.wrong("missing", missing, rule)
+    return {column: [*own] for column, own in marks.items() if len(own)}
+
+
 def without_missing(
     frame: pd.DataFrame, columns: Sequence[Any], missing: Any, *, may_lack: bool = False
 ) -> pd.DataFrame:
@@ -40,28 +57,22 @@ def without_missing(
     they are refused if none occurs, and so is a mark that differs from an answer only in case or
     type.
     """
-    if missing is None or (isinstance(missing, (list, tuple)) and not missing):
-        return frame
-    is_list = isinstance(missing, Collection) and not checks.is_single(missing)
-    odd = [x for x in missing if not np.isscalar(x) and x is not None] if is_list else [missing]
-    if odd:
-        rule = f"must be a list of answers, as [9, 'No answer'], got {odd[0]!r:.60}"
-        raise checks.wrong_type("missing", odd[0], rule)
+    marks = marks_by_column(missing, columns)
     marked = frame.copy(deep=False)
     found: set[Any] = set()
     answers: set[str] = set()
-    for column in columns:
+    for column in columns if marks else ():
         values: Any = frame[column]
         levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
-        marks = [level for level in levels if level in missing]
-        found.update(marks)
+        own = [level for level in levels if level in marks.get(str(column), ())]
+        found.update(own)
         answers.update(str(level).strip().casefold() for level in levels)
-        if marks and hasattr(values, "cat"):
-            marked[column] = values.cat.remove_categories(marks)
-        elif marks:
+        if own and hasattr(values, "cat"):
+            marked[column] = values.cat.remove_categories(own)
+        elif own:
             whole = getattr(values.dtype, "kind", "") in "iu"
-            marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(marks))
-    absent = [mark for mark in missing if mark not in found]
+            marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(own))
+    absent = [mark for mark in chain(*marks.values()) if mark not in found]
     alike = [mark for mark in absent if str(mark).strip().casefold() in answers]
     if absent and (alike or not found) and not may_lack:
         wrong = (alike or absent)[0]
@@ -70,7 +81,7 @@ def without_missing(
     return marked
 
 
-def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
+def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any], missing: Any = ()) -> None:
     """Warn of what may be no item, no respondent or no answer; nothing is dropped.
 
     It names columns of names of rows, tables with a row for each answer, and what
@@ -90,29 +101,29 @@ def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
     if ids:
         told = f"item {some(ids, 3)} looks like names of rows: if so, leave it out of "
         warn(f"{told}{argument('items')}, or use frame.set_index({ids[0]!r})", DataWarning)
-    warn_of_answers(frame, [item for item in items if item not in ids], is_new=False)
+    warn_of_answers(frame, [item for item in items if item not in ids], missing)
 
 
 def warn_of_answers(
-    frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool = False, is_new: bool = True
+    frame: pd.DataFrame, items: Sequence[Any], missing: Any, *, has_counts: bool = False
 ) -> None:
     """Warn of further headers, marks of missing answers, several choices, and several spellings.
 
-    Headers are rows that nobody else is like, unless the rows have counts. In a table that is new,
-    of which nobody has said what is missing, blanks beside one answer may be answers. The calls
-    have the frame's own code, if its attributes hold it.
+    Headers are rows that nobody else is like, unless the rows have counts. In a table of which
+    nobody has said what is `missing`, blanks beside one answer may be answers. The calls have the
+    frame's own code, if its attributes hold it.
     """
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
         told = f"as if it was a further header: if so, leave it out by {code}.drop(index={alone})"
         warn(f"nobody else gives any answer of row {some(alone, 3)}, {told}", DataWarning)
         frame = frame.drop(index=alone)
+    known = {item: _levels_of(frame[item]) for item in items}
     marks: dict[Any, list[Any]] = {}
     blank: list[Any] = []
     spellings: dict[Any, dict[str, str]] = {}
-    for item in items:
-        levels = _levels_of(frame[item])
-        if is_new and len(levels) == 1 and frame[item].isna().any():
+    for item, levels in known.items():
+        if missing is None and len(levels) == 1 and frame[item].isna().any():
             blank.append(item)
         for mark in _marks(levels, is_categorical=hasattr(frame[item], "cat")):
             marks.setdefault(mark, []).append(item)
@@ -130,9 +141,17 @@ def warn_of_answers(
             if own != level:
                 spellings.setdefault(item, {})[level] = own
     if marks:
+        given = marks_by_column(missing, items)
         told = ", ".join(f"{mark!r} of {some(where, 3)}" for mark, where in marks.items())
-        use = argument("missing", list(marks))
-        use = f"missing={list(marks)} of read_tensor" if "code" in frame.attrs else use
+        named: Any = [*dict.fromkeys(chain(*given.values(), marks))]
+        # A mark of one item may be an answer to another.
+        if isinstance(missing, Mapping) or any(
+            x not in marks[mark] and mark in known[x] for mark in marks for x in items
+        ):
+            of = {x: [mark for mark in marks if x in marks[mark]] for x in items}
+            named = {x: [*given.get(str(x), ()), *of[x]] for x in items if of[x] or str(x) in given}
+        use = argument("missing", named)
+        use = f"missing={named} of read_tensor" if "code" in frame.attrs else use
         told = f"{told}; if so, use {use}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)
     if len(blank) > 1:

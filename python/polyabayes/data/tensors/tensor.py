@@ -221,7 +221,7 @@ class CountTensor:
         axes: Sequence[str] | None = None,
         counts: str | None = None,
         *,
-        missing: Sequence[Any] | None = None,
+        missing: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
     ) -> CountTensor:
         """Make a tensor from a table of observations.
 
@@ -240,9 +240,10 @@ class CountTensor:
             The column of counts. Default: a column outside `axes` called ``count``, ``counts``,
             ``freq``, ``frequency``, ``n`` or ``value``; else each row counts once. Without `axes`,
             a column of whole numbers beside labels that no two rows share is refused.
-        missing : sequence, optional
-            Values that mark missing ones, such as ``[9, "No answer"]``, in all axes; an empty list
-            says that only blanks are.
+        missing : sequence, or mapping of str to sequences, optional
+            Values that mark missing ones, such as ``[9, "No answer"]``, in all axes, or those of
+            some columns: ``{"trust": [77, 88], "vote": [7]}``. An empty list says that only blanks
+            are.
 
         Returns
         -------
@@ -292,7 +293,7 @@ class CountTensor:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
         factors = [_factors.factor(table, column) for column in columns]
-        warn_of_answers(table, columns, has_counts=counts is not None, is_new=missing is None)
+        warn_of_answers(table, columns, missing, has_counts=counts is not None)
         coordinates = np.stack([levels for levels, _ in factors], axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
 from polyabayes.allocation.options import Run
 from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.tensors.non_answers import marks_by_column
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.latent_classes.answers import RowWeights, read_answers
 from polyabayes.latent_classes.chains import ChainPrior, Chains, aligned
@@ -139,7 +140,7 @@ class LatentTransitionAnalysis(FittedWaves):
         waves: Sequence[Sequence[str]],
         weights: Any = None,
         covariates: Any = None,
-        missing: Sequence[Any] = (),
+        missing: Sequence[Any] | Mapping[str, Sequence[Any]] = (),
     ) -> Self:
         """Find the classes and how rows move between them.
 
@@ -157,8 +158,8 @@ class LatentTransitionAnalysis(FittedWaves):
             Weights with fractions are sampling weights, as for :meth:`LatentClassAnalysis.fit`.
         covariates : DataFrame, mapping or matrix, optional
             Covariates of the first class; with `formula`, the columns that it names.
-        missing : sequence, optional
-            Values that are missing answers, such as ``[9, "No answer"]``.
+        missing : sequence, or mapping of str to sequences, optional
+            Values that are missing answers, such as ``[9, "No answer"]``, or those of some columns.
 
         Returns
         -------
@@ -190,7 +191,7 @@ class LatentTransitionAnalysis(FittedWaves):
         flat = [column for wave in columns for column in wave]
         answers = read_answers(X, flat, weights, missing=missing)
         self._sampling = "" if weights is None else RowWeights.of(answers, weights).sentence(self)
-        self._columns, self._missing = columns, tuple(missing)
+        self._columns, self._missing = columns, marks_by_column(missing, flat)
         self._labels = self._labels_of(answers)
         self._design, answers = self._with_design(answers, X, covariates)
         if is_sampled := answers.has_fractions:

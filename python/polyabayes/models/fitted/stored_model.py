@@ -66,7 +66,7 @@ _SCALARS: dict[str, Any] = {
     "labels": [[str]],
     "choice": [int, str, [{str: (*_NUMBER, None)}]],
     "occupied": [[int, float]],
-    "missing": [(*_PLAIN, None)],
+    "missing": {str: [(*_PLAIN, None)]},
     "alphas": [_NUMBER],
     "tells": [bool],
     "sampling": str,
