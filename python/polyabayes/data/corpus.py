@@ -135,8 +135,8 @@ class Corpus(DocumentCounts):
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
         _counts.warn_if_turned(self.vocabulary, self.ids)
         remedy = "corpus.filter(words=corpus.vocabulary[corpus.vocabulary != %s])"
-        _counts.warn_of_totals(self.ids, self._lengths, "document", "corpus[corpus.ids != %s]")
-        _counts.warn_of_totals(self.vocabulary, lambda: self.counts.sum(axis=0).A1, "word", remedy)
+        _counts.warn_of_totals(self.counts, self.ids, "document", "corpus[corpus.ids != %s]")
+        _counts.warn_of_totals(self.counts.T, self.vocabulary, "word", remedy)
         self.exposure = None if sizes is None else _counts.checked_exposure(sizes, self.n_documents)
         self.metadata = checked_metadata(table, self.n_documents, self.ids)
 

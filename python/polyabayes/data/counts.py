@@ -38,7 +38,6 @@ _OF_DOCUMENTS = re.compile(
 )
 _OF_GENES = re.compile(r"ENS[A-Z]*G\d{11}(\.\d+)?|(OTU|ASV)_?\d+|[ACGT]\[[ACGT]>[ACGT]\][ACGT]")
 _LABELS_LOOKED_AT = 10
-_NO_LABELS = {*NAMES["totals"], *NAMES["no word"]}
 _FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
 _NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"
 _VECTORISE = "count texts by polyabayes.read_corpus, or lists of tokens by Corpus.from_documents"
@@ -92,23 +91,25 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
     return labels
 
 
-def warn_of_totals(labels: Any, sums: Callable[[], Any], what: str, remedy: str) -> None:
-    """Warn of a label of sums that holds half of all counts, and of reads of no gene.
+def warn_of_totals(counts: Any, labels: Any, what: str, remedy: str) -> None:
+    """Warn of rows that are the sum of all others, or of all before them, and of reads of no gene.
 
-    `sums` gives the counts of the labels, and `remedy` is code with a label.
+    Sums are of several columns. `remedy` is code with a label.
     """
-    for place, label in enumerate(() if labels is None else labels):
-        plain = label.strip(" :").lower()
-        # Labels of several levels are tuples.
-        if _NO_LABELS.isdisjoint(re.findall(r"[^\s(),']+", plain)):
-            continue
-        own, total = sums()[place], sums().sum()
-        # The sum of all others, or of those before it.
-        is_sum = own and (2 * own == total or (place > 1 and own == sums()[:place].sum()))
-        is_sum = is_sum and plain not in NAMES["no word"] and len(labels) > 2
-        if is_sum or plain in NAMES["no word"]:
-            told = "counts as much as others together, as their sum" if is_sum else "counts no gene"
-            warn(f"{what} {label!r} {told}: if so, use {remedy % repr(label)}", DataWarning)
+    if labels is None:
+        return
+    sums = np.asarray(counts.sum(axis=1)).ravel()
+    before = np.cumsum(sums) - sums
+    told = {x: "counts no gene" for x in labels if x.strip(" :").lower() in NAMES["no word"]}
+    for row in np.flatnonzero((sums > 0) & ((2 * sums == sums.sum()) | (sums == before))):
+        others = np.arange(len(sums)) != row
+        others[row:] &= sums[row] != before[row]
+        own, rest = counts[[row]], counts[others]
+        # Somewhere two are added.
+        if rest.nnz > own.nnz > 1 and not (rest.sum(axis=0) - own).any():
+            told[labels[row]] = "counts as much as others together, as their sum"
+    for label, why in told.items():
+        warn(f"{what} {label!r} {why}: if so, use {remedy % repr(label)}", DataWarning)
 
 
 def warn_if_turned(words: Any, ids: Any) -> None:

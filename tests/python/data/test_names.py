@@ -99,7 +99,7 @@ def test_topics_of_frames_are_told_the_call_that_makes_them_topics():
 
 def test_totals_are_told_of_columns_with_percent_signs():
     frame = pd.DataFrame({"share %": ["a", "b", "Total"], "n": [1, 2, 3]})
-    with pytest.warns(DataWarning, match=r"frame\['share %'\] != 'Total'"):
+    with pytest.warns(DataWarning, match=r"rows\[\['share %'\]\]"):
         assert pb.CountTensor.from_frame(frame).counts.sum() == 6
 
 

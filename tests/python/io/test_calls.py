@@ -42,16 +42,15 @@ def test_a_table_of_counts_is_no_table_of_factors(tmp_path, monkeypatch):
 
 def test_sums_among_the_cells_are_a_warning_with_the_call_that_leaves_them_out():
     table = pd.DataFrame([[2, 3], [0, 5]], index=["A", "B"], columns=["tea", "mug"])
-    long = (
-        table.assign(Total=table.sum(axis=1))
-        .stack()
-        .rename_axis(["shop", "item"])
-        .reset_index(name="n")
-    )
-    with pytest.warns(DataWarning, match="level of 'item', 'Total'") as caught:
-        pb.CountTensor.from_frame(long)
+    table.loc["T"] = table.sum()
+    table["Both sexes"] = table.sum(axis=1)
+    frame = table.stack().rename_axis(["shop", "the item"]).reset_index(name="n").assign(flag=None)
+    with pytest.warns(DataWarning, match="'T', 'Both sexes' of 'shop', 'the item'") as caught:
+        pb.CountTensor.from_frame(frame, ["shop", "the item"])
     call = str(caught[0].message).partition("use ")[2]
-    assert eval(call, {"CountTensor": pb.CountTensor, "frame": long}).total == 10
+    assert eval(call, {"CountTensor": pb.CountTensor, "frame": frame}).total == 10
+    with pytest.warns(DataWarning, match="document 'T'"), pytest.warns(match="word 'Both sexes'"):
+        pb.Corpus(table)
     wide = pd.DataFrame({"a": [1, 2, 3], "b": [0, 4, 4]}, [("N", 1), ("S", 2), ("All", "")])
     with pytest.warns(DataWarning, match=r"document \"\('All', ''\)\".*if so, use"):
         pb.Corpus(wide)

@@ -161,6 +161,24 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
     return np.ascontiguousarray(coordinates[is_first]), sums
 
 
+def totals(coordinates: Integers, counts: Integers) -> dict[int, int]:
+    """The level of an axis that counts as much as two others or more together, wherever it counts.
+
+    That is in each combination of levels of the other axes.
+    """
+    found = {}
+    for axis, levels in enumerate(coordinates.T):
+        known = levels >= 0
+        sums = np.bincount(levels[known], counts[known])
+        level, rest = int(np.argmax(sums)), coordinates.copy()
+        if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
+            rest[:, axis] = 0
+            parts = ((levels == level), known & (levels != level))
+            if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):
+                found[axis] = level
+    return found
+
+
 def non_zeros(values: Any, name: str = "array") -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
     """Shape, coordinates and unchecked values of the non-zero entries."""
     if not sparse.issparse(values):

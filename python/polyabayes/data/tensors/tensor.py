@@ -5,22 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame, import_pandas
-from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes._support.output.tables import columns_of, counted, html_table, some
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
-from polyabayes.data.counts import warn_of_totals
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import AxisLabels, Integers, LabelsLike
 from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
-from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    DataWarning,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,10 +305,13 @@ class CountTensor:
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
-        for column, (codes, known) in zip(columns, factors, strict=True):
-            sums = partial(np.bincount, codes[codes >= 0], checked[codes >= 0], len(known))
-            code = f"CountTensor.from_frame(frame[frame[{column!r}] != ".replace("%", "%%") + "%s])"
-            warn_of_totals(known, sums, f"level of {column!r},", code)
+        if counts is not None and (totals := _cells.totals(coordinates, checked)):
+            of = {columns[axis]: labels[axis][level] for axis, level in totals.items()}
+            told = f"levels {some([*of.values()])} of {some([*of])} count as much as all others of "
+            told += "theirs, as sums: if so, use CountTensor.from_frame("
+            code = table.attrs.get("code", "frame")
+            code += f".loc[lambda rows: rows[{[*of]}].astype(str).ne({[*of.values()]}).all(axis=1)]"
+            warn(f"{told}{code}, {columns}, {counts!r})", DataWarning)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
     @classmethod
