@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _NUMBERS = set(map(int, NAMES["no number"]))
 # Codes before labels, and those of Stata.
 _CODE = re.compile(r"[-(\[]*\d+[\W_]+(?=\w)|(?<=^\.)[a-z]$")
+_REMARK = re.compile(r"\(.*?\)")
 _NO_ANSWERS = {plain(name) or name for name in NAMES["no answer"]}
 _GAP = 2
 _FEW_ROWS = 10
@@ -184,15 +185,21 @@ def _levels_of(values: Any) -> list[Any]:
     return [getattr(level, "item", lambda level=level: level)() for level in levels]
 
 
+def _is_no_answer(label: str) -> bool:
+    """Whether a label says that there is no answer, in each part, but for codes and remarks."""
+    own = _CODE.sub("", label.strip())
+    parts = (_REMARK.sub("", own).strip() or own).split("/")
+    return any(all((plain(x) or x.strip()) in _NO_ANSWERS for x in y) for y in ([own], parts))
+
+
 def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
     """Levels of an item by which surveys mark missing answers."""
     # A blank beside one answer is the other answer.
-    labels = {x: _CODE.sub("", x.strip()) for x in known if isinstance(x, str)}
-    texts = [x for x, own in labels.items() if (plain(own) or own) in _NO_ANSWERS]
-    texts = [x for x in texts if x.strip() or len(known) > 2]
+    labels = [x for x in known if isinstance(x, str) and (x.strip() or len(known) > 2)]
+    texts = [x for x in labels if _is_no_answer(x)]
     # Whoever makes numbers categories says that they are answers.
     kinds = () if is_categorical else (int, float)
-    held: dict[Any, Any] = {number_of(x): x for x in known if isinstance(x, str) and x not in texts}
+    held: dict[Any, Any] = {number_of(x): x for x in labels if x not in texts}
     held |= {x: x for x in known if isinstance(x, kinds) and not isinstance(x, bool)}
     numbers = sorted(x for x in held if x is not None)
     if {-number for number in numbers} == set(numbers):
