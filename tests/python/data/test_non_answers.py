@@ -86,16 +86,19 @@ def test_a_code_of_one_item_that_is_an_answer_to_another_is_left_out_of_the_one(
 
 def test_other_things_than_answers_are_named_with_the_call():
     items = {"q1": each("a", "b"), "q2": each("c", "d", "e")}
-    for name in ("ID", "person_id", "respondent"):
-        (told,) = told_of(pd.DataFrame({name: CYCLE // 2, **items}))
-        assert f"frame.set_index({name!r})" in told
+    for name in ("ID", "person_id", "Unnamed: 0", "redcap_event_name", "q_complete", "Progress"):
+        (told,) = told_of(pd.DataFrame({name: CYCLE // 2, **items, "q3": CYCLE % 4}))
+        assert f"frame.drop(columns=[{name!r}])" in told
     long = pd.DataFrame(
         {"respondent": CYCLE // 4, "question": each(*"abcd"), "answer": each("x", "y", "x")}
     )
     (told,) = told_of(long)
-    pivot = "frame.pivot(index='respondent', columns='question', values='answer')"
+    pivot = "frame.pivot(index=['respondent'], columns='question', values='answer')"
     assert pivot in told
     assert eval(pivot, {"frame": long}).shape == (10, 4)
+    people = pd.DataFrame({"value": each("x", "y", "x"), "who": CYCLE // 3, "what": CYCLE % 3})
+    (told,) = told_of(people)
+    assert "frame.pivot(index=['who'], columns='what', values='value')" in told
     second = {"q1": ["What is?", '{"ImportId":"QID0"}'], "q2": ["How?", '{"ImportId":"QID1"}']}
     survey = pd.concat([pd.DataFrame(second), pd.DataFrame(items)], ignore_index=True)
     (told,) = told_of(survey)
@@ -104,18 +107,21 @@ def test_other_things_than_answers_are_named_with_the_call():
     few = survey.head(5)
     with pytest.warns(DataWarning, match=r"frame.drop\(index=\[0, 1\]\)"):
         pb.CountTensor.from_frame(few)
+    options = pd.DataFrame({"tea": each("Tea", None), "q": ["Response", *each("Yes", "No")[1:]]})
+    assert "frame.drop(index=[0])" in told_of(options)[0]
     assert pb.CountTensor.from_frame(few.drop(index=[0, 1])).shape == (2, 3)
 
 
-@pytest.mark.parametrize("sep", [";", "; ", ", ", ",", "|"])
+@pytest.mark.parametrize("sep", [";", "; ", ", ", ",", "|", " "])
 def test_several_choices_in_an_answer_are_named_with_the_call_that_divides_them(sep):
-    chosen = each("red", None, "blue", f"red{sep}blue", f"green{sep}red")
+    chosen = each("red", None, "blue", f"red{sep}blue", "green")
     frame = pd.DataFrame({"hue": chosen, "q": each("x", "y", "z")})
     (told,) = told_of(frame)
     tensor = pb.CountTensor.from_frame(eval(told.partition("column by ")[2], {"frame": frame}))
     assert tensor.axes == ("q", "hue__blue", "hue__green", "hue__red")
-    assert tensor.marginal("hue__red").counts.tolist() == [8, 8, 24]
+    assert tensor.marginal("hue__red").counts.tolist() == [8, 16, 16]
     assert told_of(frame.assign(hue=each("Yes, a lot", "Yes, a little", "No"))) == []
+    assert told_of(frame.assign(hue=each("good", "very good", "bad", "very bad"))) == []
 
 
 def test_titles_and_merged_cells_of_spreadsheets_are_told_with_the_call_that_reads_them():

@@ -296,14 +296,15 @@ def divider(levels: list[Any]) -> str:
     """What divides several choices in one answer; empty if nothing does.
 
     Some choice occurs in several answers; beside commas, as sentences have them, there are fewer
-    choices than answers.
+    choices than answers, and beside blanks, each choice is an answer, too.
     """
     texts = [level.strip(" ,;|") for level in levels if isinstance(level, str)]
-    for sep in ";|,":
+    for sep in ";|, ":
         choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
-        is_shared = sep != "," and max(choices.values(), default=0) > 1
+        is_shared = sep in ";|" and max(choices.values(), default=0) > 1
+        is_shared |= choices.keys() <= {*texts} if sep == " " else len(choices) < len(texts)
         divided = [text for text in texts if sep in text]
-        if divided and (is_shared or len(choices) < len(texts)):
+        if divided and is_shared:
             return sep + " " * all(f"{sep} " in text for text in divided)
     return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,23 +85,30 @@ def without_missing(
 def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any], missing: Any = ()) -> None:
     """Warn of what may be no item, no respondent or no answer; nothing is dropped.
 
-    It names columns of names of rows, tables with a row for each answer, and what
-    :func:`warn_of_answers` names.
+    It names columns of names of rows or of what an export adds (REDCap, Qualtrics, SurveyMonkey,
+    KoboToolbox), and what :func:`warn_of_answers` names; and tables with a row for each answer, by
+    their headers or, of three columns, since no two rows share a respondent and a question.
     """
     header = {item: plain(str(item)) for item in items}
-    header |= {item: "id" for item in items if str(item).lower().endswith("_id")}
+    header |= {x: "id" for x in items if str(x).lower().endswith(("_id", "_complete"))}
     ids, questions, answers = (
         [item for item in items if header[item] in NAMES[kind]]
         for kind in ("respondent", "question", "answer")
     )
-    if ids and questions and answers and frame[ids[0]].duplicated().any():
-        told = f"by frame.pivot(index={ids[0]!r}, columns={questions[0]!r}, values={answers[0]!r})"
+    for one, other in permutations(items if len(items) == 3 else (), 2):
+        n, m = frame[[one, other]].nunique()
+        are_most = max(m, _FEW_ROWS) < n < len(frame) > n * m / 2
+        if are_most and not frame.duplicated([one, other]).any():
+            ids, questions, answers = [one], [other], [x for x in items if x not in (one, other)]
+    if ids and questions and answers and frame[ids].duplicated().any():
+        told = f"by frame.pivot(index={ids}, columns={questions[0]!r}, values={answers[0]!r})"
         told = f"the table has a row for each answer, not for each respondent: make it one {told}"
         warn(told, DataWarning)
         return
     if ids:
-        told = f"item {some(ids, 3)} looks like names of rows: if so, leave it out of "
-        warn(f"{told}{argument('items')}, or use frame.set_index({ids[0]!r})", DataWarning)
+        told = f"{some(ids, 3)} may be names or properties of rows, no answers: if so, leave "
+        told += f"them out of {argument('items')}, or use frame.drop(columns={ids})"
+        warn(told, DataWarning)
     warn_of_answers(frame, [item for item in items if item not in ids], missing)
 
 
@@ -116,8 +123,8 @@ def warn_of_answers(
     """
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
-        told = f"as if it was a further header: if so, leave it out by {code}.drop(index={alone})"
-        warn(f"nobody else gives any answer of row {some(alone, 3)}, {told}", DataWarning)
+        told = f"may be a further header: if so, leave it out by {code}.drop(index={alone})"
+        warn(f"row {some(alone, 3)} {told}", DataWarning)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
     marks: dict[Any, list[Any]] = {}
@@ -165,17 +172,16 @@ def warn_of_answers(
 
 def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
     """Labels of the first rows that are headers, or of which no answer occurs again."""
-    first = frame[list(items)].head(_MOST_HEADERS)
-    are_headers = [is_further_header(own.dropna()) for _, own in first.iterrows()]
+    answers = frame[list(items)]
+    once = np.stack([~answers[x].duplicated(keep=False) & answers[x].notna() for x in items], 1)
+    first = answers.head(_MOST_HEADERS).where(once[:_MOST_HEADERS])
+    are_headers = [any(is_further_header([x]) for x in own.dropna()) for _, own in first.iterrows()]
     if any(are_headers):
         return list(first.index[: are_headers.index(True) + 1])
     if has_counts or len(frame) < _FEW_ROWS or len(items) < 2:
         return []
-    alone = np.ones(len(frame), dtype=bool)
-    for item in items:
-        values = frame[item]
-        alone &= (values.isna() | ~values.duplicated(keep=False)).to_numpy()
-    alone &= frame[list(items)].notna().sum(axis=1).to_numpy() > 1
+    shown = answers.notna().to_numpy()
+    alone = (once == shown).all(axis=1) & (shown.sum(axis=1) > 1)
     return list(first.index[alone[: len(first)]]) if alone.mean() < 0.5 else []
 
 
