@@ -52,13 +52,11 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
     if len(labels) != len(axes):
         told = f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
         raise InvalidArgumentError(f"{told}give one for each, None for an axis without labels")
-    checked: list[Words | None] = []
-    for axis, names in zip(axes, labels, strict=True):
-        what = f"labels of axis {axis!r}"
-        found = None if names is None else checked_labels(names, what)
-        remedy = "give each level a label of its own"
-        checked.append(None if found is None else distinct(found, f"{what} holds", remedy))
-    return tuple(checked)
+    of, remedy = [f"labels of axis {axis!r}" for axis in axes], "give each level a label of its own"
+    return tuple(
+        None if names is None else distinct(checked_labels(names, x), f"{x} holds", remedy)
+        for x, names in zip(of, labels, strict=True)
+    )
 
 
 def checked_sizes(shape: Any) -> tuple[int, ...]:
@@ -168,12 +166,11 @@ def totals(coordinates: Integers, counts: Integers) -> dict[int, int]:
     """
     found = {}
     for axis, levels in enumerate(coordinates.T):
-        known = levels >= 0
-        sums = np.bincount(levels[known], counts[known])
-        level, rest = int(np.argmax(sums)), coordinates.copy()
+        known, rest = levels >= 0, coordinates * (np.arange(coordinates.shape[1]) != axis)
+        sums = np.bincount(levels[known], counts[known], 1)
+        level = int(np.argmax(sums))
         if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
-            rest[:, axis] = 0
-            parts = ((levels == level), known & (levels != level))
+            parts = (levels == level, known & (levels != level))
             if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):
                 found[axis] = level
     return found

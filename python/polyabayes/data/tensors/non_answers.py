@@ -59,26 +59,22 @@ def without_missing(
     type.
     """
     marks = marks_by_column(missing, columns)
-    marked = frame.copy(deep=False)
-    found: set[Any] = set()
-    answers: set[str] = set()
-    for column in columns if marks else ():
+    marked, known = frame.copy(deep=False), {x: _levels_of(frame[x]) for x in columns if marks}
+    for column, levels in known.items():
         values: Any = frame[column]
-        levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
         own = [level for level in levels if level in marks.get(str(column), ())]
-        found.update(own)
-        answers.update(str(level).strip().casefold() for level in levels)
         if own and hasattr(values, "cat"):
             marked[column] = values.cat.remove_categories(own)
         elif own:
             whole = getattr(values.dtype, "kind", "") in "iu"
             marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(own))
-    absent = [mark for mark in chain(*marks.values()) if mark not in found]
-    alike = [mark for mark in absent if str(mark).strip().casefold() in answers]
-    if absent and (alike or not found) and not may_lack:
-        wrong = (alike or absent)[0]
-        rule = f"holds {wrong!r}, which is no answer in any of the columns"
-        raise checks.wrong("missing", wrong, rule)
+    held = set(chain(*known.values()))
+    absent = [mark for mark in chain(*marks.values()) if mark not in held]
+    alike = {str(level).strip().casefold() for level in held}
+    wrong = [mark for mark in absent if str(mark).strip().casefold() in alike]
+    if absent and (wrong or held.isdisjoint(chain(*marks.values()))) and not may_lack:
+        rule = f"holds {(wrong or absent)[0]!r}, which is no answer in any of the columns"
+        raise checks.wrong("missing", (wrong or absent)[0], rule)
     return marked
 
 
@@ -128,11 +124,9 @@ def warn_of_answers(
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
     marks: dict[Any, list[Any]] = {}
-    blank: list[Any] = []
+    blank = [x for x in items if missing is None and len(known[x]) == 1 and frame[x].isna().any()]
     spellings: dict[Any, dict[str, str]] = {}
     for item, levels in known.items():
-        if missing is None and len(levels) == 1 and frame[item].isna().any():
-            blank.append(item)
         for mark in _marks(levels, is_categorical=hasattr(frame[item], "cat")):
             marks.setdefault(mark, []).append(item)
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
@@ -158,8 +152,7 @@ def warn_of_answers(
         ):
             of = {x: [mark for mark in marks if x in marks[mark]] for x in items}
             named = {x: [*given.get(str(x), ()), *of[x]] for x in items if of[x] or str(x) in given}
-        use = argument("missing", named)
-        use = f"missing={named} of read_tensor" if "code" in frame.attrs else use
+        use = argument("missing", named) + " of read_tensor" * ("code" in frame.attrs)
         told = f"{told}; if so, use {use}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)
     if len(blank) > 1:
@@ -168,6 +161,18 @@ def warn_of_answers(
     if spellings:
         told = f"answers of {some(list(spellings), 3)} differ only in case or blanks: if they are "
         warn(f"{told}the same, use {code}.replace({spellings})", DataWarning)
+
+
+def warn_of_sums(
+    frame: pd.DataFrame, columns: list[Any], counts: Any, sums: Mapping[Any, str]
+) -> None:
+    """Warn of levels of columns that count as much as all others of theirs."""
+    if sums:
+        levels, code = [*sums.values()], frame.attrs.get("code", "frame")
+        code += f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({levels}).all(axis=1)]"
+        told = f"levels {some(levels)} of {some([*sums])} count as much as all others of theirs, "
+        told += f"as sums: if so, use CountTensor.from_frame({code}, {columns}, {counts!r})"
+        warn(told, DataWarning)
 
 
 def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:

@@ -11,20 +11,14 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame, import_pandas
-from polyabayes._support.output.tables import columns_of, counted, html_table, some
-from polyabayes._support.warnings import warn
+from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import AxisLabels, Integers, LabelsLike
-from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    DataWarning,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes.data.tensors.non_answers import warn_of_answers, warn_of_sums, without_missing
+from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -305,13 +299,10 @@ class CountTensor:
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
-        if counts is not None and (totals := _cells.totals(coordinates, checked)):
-            of = {columns[axis]: labels[axis][level] for axis, level in totals.items()}
-            told = f"levels {some([*of.values()])} of {some([*of])} count as much as all others of "
-            told += "theirs, as sums: if so, use CountTensor.from_frame("
-            code = table.attrs.get("code", "frame")
-            code += f".loc[lambda rows: rows[{[*of]}].astype(str).ne({[*of.values()]}).all(axis=1)]"
-            warn(f"{told}{code}, {columns}, {counts!r})", DataWarning)
+        if counts is not None:
+            totals = _cells.totals(coordinates, checked)
+            sums = {columns[axis]: labels[axis][level] for axis, level in totals.items()}
+            warn_of_sums(table, columns, counts, sums)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
     @classmethod
@@ -378,14 +369,11 @@ class CountTensor:
         """Whether axes, shape, labels and all counts are the same."""
         if not isinstance(other, CountTensor):
             return NotImplemented
-        pairs = zip(self._arrays(), other._arrays(), strict=True)
+        arrays = ((x.coordinates, x.counts, *x.labels) for x in (self, other))
         is_like = (self.axes, self.shape) == (other.axes, other.shape)
-        return is_like and all(np.array_equal(mine, its) for mine, its in pairs)
+        return is_like and all(map(np.array_equal, *arrays))
 
     __hash__ = None  # type: ignore[assignment]
-
-    def _arrays(self) -> tuple[Any, ...]:
-        return self.coordinates, self.counts, *self.labels
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Unpickled arrays are writeable; this makes them read-only again.
