@@ -74,12 +74,9 @@ def classes(
     if plot is not None:
         save_picture(pb.plotting.plot_item_probabilities(found), plot)
     if output != "-" and profiles != "-":
-        print(found.choice_)
-        print()
-        print(_summary(found))
+        print(found.choice_, _summary(found), sep="\n\n")
         if found.formula is not None:
-            print()
-            print(found.effects())
+            print("", found.effects(), sep="\n")
     return 0
 
 

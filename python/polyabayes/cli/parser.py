@@ -328,8 +328,7 @@ class Parser(argparse.ArgumentParser):
         if value in ("False", "None"):
             return f"no {option}"
         if value.startswith("{"):
-            lists = ast.literal_eval(value).items()
-            value = ", ".join(f"{column}={entry}" for column, entries in lists for entry in entries)
+            value = ", ".join(f"{k}={x}" for k, own in ast.literal_eval(value).items() for x in own)
         entries = ",".join(x.strip(chr(39)) for x in value.strip("[]").split(", "))
         return f"{option} {shlex.quote(entries)}"
 

@@ -216,8 +216,6 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        told = f"has other columns than {argument('vocabulary')}, as {some(others)}; "
-        raise checks.wrong(
-            name, None, f"{told}give those, or {name}.to_numpy() if the order is right"
-        )
+        told = f"has other columns than {argument('vocabulary')}, as {some(others)}; give those, "
+        raise checks.wrong(name, None, f"{told}or {name}.to_numpy() if the order is right")
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

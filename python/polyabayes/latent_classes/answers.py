@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +18,11 @@ from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.observed_cells import known_levels
 from polyabayes.data.conversion.frames import frame_of
-from polyabayes.data.names import NAMES, headed
+from polyabayes.data.names import NAMES, headed, plain
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
-from polyabayes.data.tensors.non_answers import (
-    marks_by_column,
-    warn_of_non_answers,
-    without_missing,
-)
+from polyabayes.data.tensors.non_answers import marks_by_column, warn_of_answers, without_missing
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     DataWarning,
@@ -214,6 +211,36 @@ def read_answers(
         told += f"leave them out: use frame[~{none}[{columns}].all(axis=1)]"
         raise InvalidArgumentError(told)
     return Answers(tuple(map(str, columns)), labels, levels, counts)
+
+
+def warn_of_non_answers(frame: DataFrame, items: Sequence[Any], missing: Any = ()) -> None:
+    """Warn of what may be no item, no respondent or no answer; nothing is dropped.
+
+    It names columns of names of rows or of what an export adds (REDCap, Qualtrics, SurveyMonkey,
+    KoboToolbox); tables with a row for each answer, by their headers or, of three columns, since no
+    two rows share a respondent and a question; and what :func:`warn_of_answers` names.
+    """
+    header = {item: plain(str(item)) for item in items}
+    header |= {x: "id" for x in items if str(x).lower().endswith(("_id", "_complete"))}
+    ids, questions, answers = (
+        [item for item in items if header[item] in NAMES[kind]]
+        for kind in ("respondent", "question", "answer")
+    )
+    for one, other in permutations(items if len(items) == 3 else (), 2):
+        n, m = frame[[one, other]].nunique()
+        are_most = max(m, _FEW_ROWS) < n < len(frame) > n * m / 2
+        if are_most and not frame.duplicated([one, other]).any():
+            ids, questions, answers = [one], [other], [x for x in items if x not in (one, other)]
+    if ids and questions and answers and frame[ids].duplicated().any():
+        told = f"by frame.pivot(index={ids}, columns={questions[0]!r}, values={answers[0]!r})"
+        told = f"the table has a row for each answer, not for each respondent: make it one {told}"
+        warn(told, DataWarning)
+        return
+    if ids:
+        told = f"{some(ids, 3)} may be names or properties of rows, no answers: if so, leave "
+        told += f"them out of {argument('items')}, or use frame.drop(columns={ids})"
+        warn(told, DataWarning)
+    warn_of_answers(frame, [item for item in items if item not in ids], missing)
 
 
 def like_answers(

@@ -22,6 +22,8 @@ from polyabayes.latent_classes.tables import ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
 
+_WITHOUT_COVARIATES = f"these classes depend on no {argument('covariates')}: give them to fit"
+
 
 @shared_docs
 class SavedClasses(BaseEstimator):  # type: ignore[misc]
@@ -223,9 +225,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
     def _with_covariates(self) -> Design:
         self._check_fitted()
         if self._design is None:
-            raise NotFittedError(
-                f"these classes depend on no {argument('covariates')}: give them to fit"
-            )
+            raise NotFittedError(_WITHOUT_COVARIATES)
         return self._design
 
     def _with_design(
@@ -250,9 +250,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         """Rows of the design matrix, standardised; None without covariates."""
         if self._design is None:
             if covariates is not None:
-                raise InvalidArgumentError(
-                    f"these classes depend on no {argument('covariates')}: give them to fit"
-                )
+                raise InvalidArgumentError(_WITHOUT_COVARIATES)
             return None
         given = X if covariates is None and self._design.columns is not None else covariates
         if given is None:

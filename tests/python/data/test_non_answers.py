@@ -8,8 +8,8 @@ import pytest
 
 import polyabayes as pb
 from helpers.refusals import call_of
-from polyabayes.data.tensors.non_answers import warn_of_non_answers
 from polyabayes.exceptions import DataWarning, InvalidArgumentError
+from polyabayes.latent_classes.answers import warn_of_non_answers
 
 CYCLE = np.arange(40)
 

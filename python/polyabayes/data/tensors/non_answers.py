@@ -1,10 +1,10 @@
-"""What stands in a table of answers and is no answer: names of rows, codes, headers, long forms."""
+"""What stands in a table of answers and is no answer: codes, labels, further headers, sums."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain, permutations
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,36 +78,6 @@ def without_missing(
     return marked
 
 
-def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any], missing: Any = ()) -> None:
-    """Warn of what may be no item, no respondent or no answer; nothing is dropped.
-
-    It names columns of names of rows or of what an export adds (REDCap, Qualtrics, SurveyMonkey,
-    KoboToolbox), and what :func:`warn_of_answers` names; and tables with a row for each answer, by
-    their headers or, of three columns, since no two rows share a respondent and a question.
-    """
-    header = {item: plain(str(item)) for item in items}
-    header |= {x: "id" for x in items if str(x).lower().endswith(("_id", "_complete"))}
-    ids, questions, answers = (
-        [item for item in items if header[item] in NAMES[kind]]
-        for kind in ("respondent", "question", "answer")
-    )
-    for one, other in permutations(items if len(items) == 3 else (), 2):
-        n, m = frame[[one, other]].nunique()
-        are_most = max(m, _FEW_ROWS) < n < len(frame) > n * m / 2
-        if are_most and not frame.duplicated([one, other]).any():
-            ids, questions, answers = [one], [other], [x for x in items if x not in (one, other)]
-    if ids and questions and answers and frame[ids].duplicated().any():
-        told = f"by frame.pivot(index={ids}, columns={questions[0]!r}, values={answers[0]!r})"
-        told = f"the table has a row for each answer, not for each respondent: make it one {told}"
-        warn(told, DataWarning)
-        return
-    if ids:
-        told = f"{some(ids, 3)} may be names or properties of rows, no answers: if so, leave "
-        told += f"them out of {argument('items')}, or use frame.drop(columns={ids})"
-        warn(told, DataWarning)
-    warn_of_answers(frame, [item for item in items if item not in ids], missing)
-
-
 def warn_of_answers(
     frame: pd.DataFrame, items: Sequence[Any], missing: Any, *, has_counts: bool = False
 ) -> None:
@@ -163,9 +133,7 @@ def warn_of_answers(
         warn(f"{told}the same, use {code}.replace({spellings})", DataWarning)
 
 
-def warn_of_sums(
-    frame: pd.DataFrame, columns: list[Any], counts: Any, sums: Mapping[Any, str]
-) -> None:
+def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, sums: Mapping[Any, str]) -> None:
     """Warn of levels of columns that count as much as all others of theirs."""
     if sums:
         levels, code = [*sums.values()], frame.attrs.get("code", "frame")
