@@ -216,16 +216,19 @@ def read_answers(
 def warn_of_non_answers(frame: DataFrame, items: Sequence[Any], missing: Any = ()) -> None:
     """Warn of what may be no item, no respondent or no answer; nothing is dropped.
 
-    It names columns of names of rows or of what an export adds (REDCap, Qualtrics, SurveyMonkey,
-    KoboToolbox); tables with a row for each answer, by their headers or, of three columns, since no
-    two rows share a respondent and a question; and what :func:`warn_of_answers` names.
+    It names columns of names of rows, several of what an export adds (REDCap, Qualtrics,
+    SurveyMonkey, KoboToolbox), and what :func:`warn_of_answers` names; and tables with a row for
+    each answer, by their headers or, of three columns, since no two rows share a respondent and a
+    question.
     """
     header = {item: plain(str(item)) for item in items}
     header |= {x: "id" for x in items if str(x).lower().endswith(("_id", "_complete"))}
-    ids, questions, answers = (
+    ids, questions, answers, exported = (
         [item for item in items if header[item] in NAMES[kind]]
-        for kind in ("respondent", "question", "answer")
+        for kind in ("respondent", "question", "answer", "export")
     )
+    # One alone may be an item.
+    ids += exported * (len(exported) > 1)
     for one, other in permutations(items if len(items) == 3 else (), 2):
         n, m = frame[[one, other]].nunique()
         are_most = max(m, _FEW_ROWS) < n < len(frame) > n * m / 2

@@ -86,9 +86,12 @@ def test_a_code_of_one_item_that_is_an_answer_to_another_is_left_out_of_the_one(
 
 def test_other_things_than_answers_are_named_with_the_call():
     items = {"q1": each("a", "b"), "q2": each("c", "d", "e")}
-    for name in ("ID", "person_id", "Unnamed: 0", "redcap_event_name", "q_complete", "Progress"):
+    for name in ("ID", "person_id", "Unnamed: 0", "redcap_event_name", "q_complete"):
         (told,) = told_of(pd.DataFrame({name: CYCLE // 2, **items, "q3": CYCLE % 4}))
         assert f"frame.drop(columns=[{name!r}])" in told
+    assert told_of(pd.DataFrame({"Status": each("a", "b"), **items})) == []
+    (told,) = told_of(pd.DataFrame({"Status": each("a", "b"), "Finished": each(1, 0), **items}))
+    assert "frame.drop(columns=['Status', 'Finished'])" in told
     long = pd.DataFrame(
         {"respondent": CYCLE // 4, "question": each(*"abcd"), "answer": each("x", "y", "x")}
     )
