@@ -58,7 +58,8 @@ def read_tensor(
         Encoding of a delimited file.
     **options
         Options of the format: ``shape`` (tns), the sizes of the axes if there is no
-        ``.modes.json``; ``skiprows`` (csv); ``missing`` (tables), values that mark missing ones.
+        ``.modes.json``; ``skiprows`` (csv); ``missing`` (tables), values that mark missing ones,
+        or those of each column.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def read_tensor(
     Warns
     -----
     DataWarning
-        If an unused column may hold the counts, or a level may mark missing values.
+        If an unused column may hold the counts, or a level may mark missing values or be a sum.
 
     Examples
     --------

@@ -342,7 +342,11 @@ class LatentClassAnalysis(FittedClasses):
         return fitted.predict(X, covariates=covariates)
 
     def compare_priors(
-        self, X: Any, *, weights: Any = None, missing: Sequence[Any] = ()
+        self,
+        X: Any,
+        *,
+        weights: Any = None,
+        missing: Sequence[Any] | Mapping[str, Sequence[Any]] = (),
     ) -> ResultTable:
         """Probabilities of the numbers of classes under each of the named priors.
 

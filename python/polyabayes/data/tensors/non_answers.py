@@ -138,8 +138,9 @@ def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, sums: Mapping[A
     if sums:
         levels, code = [*sums.values()], frame.attrs.get("code", "frame")
         code += f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({levels}).all(axis=1)]"
-        told = f"levels {some(levels)} of {some([*sums])} count as much as all others of theirs, "
-        told += f"as sums: if so, use CountTensor.from_frame({code}, {columns}, {counts!r})"
+        told = f"levels {some(levels)} of {some([*sums])} may be sums: each counts as much as all "
+        told += "others of its column. If they are, use CountTensor.from_frame("
+        told += f"{code}, {columns}, {counts!r})"
         warn(told, DataWarning)
 
 

@@ -261,7 +261,8 @@ class CountTensor:
         -----
         DataWarning
             If an unused column may hold the counts, answers may mark missing values or differ only
-            in case or blanks, blanks may be answers, or a row may be a further header.
+            in case or blanks, blanks may be answers, a row may be a further header, or a level
+            counts as much as all others of its axis together, in each combination of the others.
 
         Examples
         --------
