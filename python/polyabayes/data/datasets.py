@@ -255,8 +255,13 @@ def load_python_docs() -> Corpus:
     texts: dict[str, str] = {}
     for name, text in (*_help_topics(), *_docstrings()):
         texts.setdefault(text, name)
-    kept: dict[str, Any] = {"token_pattern": r"\b[a-z]{3,}\b", "stop_words": "english"}
-    return Corpus.from_documents([*texts], ids=[*texts.values()], min_df=5, max_df=0.5, **kept)
+    kept: dict[str, Any] = {
+        "token_pattern": r"\b[a-z]{3,}\b",
+        "stop_words": "english",
+        "min_df": 5,
+        "max_df": 0.5,
+    }
+    return Corpus.from_documents(list(texts), ids=list(texts.values()), **kept)
 
 
 def _topics(

@@ -67,9 +67,13 @@ class Selectable:
         metadata = None if self.metadata is None else self.metadata.iloc[selection]
         if metadata is not None and self.ids is None:
             metadata = metadata.reset_index(drop=True)
-        parts = {name: getattr(self, name) for name in ("counts", "ids", "exposure", "_priors")}
-        selected = {name: x[selection] for name, x in parts.items() if x is not None}
-        return self._replaced(metadata=metadata, **selected)
+        return self._replaced(
+            counts=self.counts[selection],
+            ids=None if self.ids is None else self.ids[selection],
+            exposure=None if self.exposure is None else self.exposure[selection],
+            metadata=metadata,
+            _priors=None if self._priors is None else self._priors[selection],
+        )
 
     def _selection(self, rows: Any) -> NDArray[np.int64]:
         n_documents = len(self)

@@ -44,7 +44,12 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
 
 def write_tensor_npz(tensor: CountTensor, path: Path) -> None:
     """Write coordinates, counts, shape, axes and labels."""
-    arrays: dict[str, Any] = {part: np.asarray(getattr(tensor, part)) for part in _PARTS}
+    arrays: dict[str, Any] = {
+        "coordinates": tensor.coordinates,
+        "counts": tensor.counts,
+        "shape": np.array(tensor.shape),
+        "axes": np.array(tensor.axes),
+    }
     for name, labels in zip(tensor.axes, tensor.labels, strict=True):
         if labels is not None:
             arrays[f"labels_{name}"] = labels.astype(str)
