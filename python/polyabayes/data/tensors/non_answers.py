@@ -68,13 +68,13 @@ def without_missing(
         elif own:
             whole = getattr(values.dtype, "kind", "") in "iu"
             marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(own))
-    held = set(chain(*known.values()))
-    absent = [mark for mark in chain(*marks.values()) if mark not in held]
+    held, given = set(chain(*known.values())), [*chain(*marks.values())]
     alike = {str(level).strip().casefold() for level in held}
-    wrong = [mark for mark in absent if str(mark).strip().casefold() in alike]
-    if absent and (wrong or held.isdisjoint(chain(*marks.values()))) and not may_lack:
-        rule = f"holds {(wrong or absent)[0]!r}, which is no answer in any of the columns"
-        raise checks.wrong("missing", (wrong or absent)[0], rule)
+    wrong = [x for x in given if x not in held and str(x).strip().casefold() in alike]
+    wrong = wrong or given * held.isdisjoint(given)
+    if wrong and not may_lack:
+        rule = f"holds {wrong[0]!r}, which is no answer in any of the columns"
+        raise checks.wrong("missing", wrong[0], rule)
     return marked
 
 
@@ -93,35 +93,32 @@ def warn_of_answers(
         warn(f"row {some(alone, 3)} {told}", DataWarning)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
-    marks: dict[Any, list[Any]] = {}
+    own = {x: _marks(known[x], is_categorical=hasattr(frame[x], "cat")) for x in items}
+    marks = {mark: [x for x in items if mark in own[x]] for mark in chain(*own.values())}
     blank = [x for x in items if missing is None and len(known[x]) == 1 and frame[x].isna().any()]
     spellings: dict[Any, dict[str, str]] = {}
     for item, levels in known.items():
-        for mark in _marks(levels, is_categorical=hasattr(frame[item], "cat")):
-            marks.setdefault(mark, []).append(item)
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
             told = f"{item!r} has answers above blanks, each once, as merged cells: if so, use "
             warn(f"{told}{code}.assign(**{code}[[{item!r}]].ffill())", DataWarning)
         if sep := divider(levels):
-            own = f"{code}[{item!r}]"
-            told = f"{own}.str.get_dummies({sep!r}).where({own}.notna()).add_prefix('{item}: ')"
+            of = f"{code}[{item!r}]"
+            told = f"{of}.str.get_dummies({sep!r}).where({of}.notna()).add_prefix('{item}: ')"
             told = f"make each a column by {code}.drop(columns={item!r}).join({told})"
             warn(f"answers of {item!r} hold several choices, by {sep!r}: {told}", DataWarning)
-        first: dict[str, str] = {}
-        for level in (x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS):
-            own = first.setdefault(level.strip().casefold(), level)
-            if own != level:
-                spellings.setdefault(item, {})[level] = own
+        texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
+        first = {x.strip().casefold(): x for x in reversed(texts)}
+        if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
+            spellings[item] = spelt
     if marks:
         given = marks_by_column(missing, items)
         told = ", ".join(f"{mark!r} of {some(where, 3)}" for mark, where in marks.items())
         named: Any = [*dict.fromkeys(chain(*given.values(), marks))]
         # A mark of one item may be an answer to another.
-        if isinstance(missing, Mapping) or any(
-            x not in marks[mark] and mark in known[x] for mark in marks for x in items
-        ):
-            of = {x: [mark for mark in marks if x in marks[mark]] for x in items}
-            named = {x: [*given.get(str(x), ()), *of[x]] for x in items if of[x] or str(x) in given}
+        others = ((x, mark) for x in items for mark in marks if mark not in own[x])
+        if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
+            every = {x: [*given.get(str(x), ()), *own[x]] for x in items}
+            named = {x: held for x, held in every.items() if held}
         use = argument("missing", named) + " of read_tensor" * ("code" in frame.attrs)
         told = f"{told}; if so, use {use}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)

@@ -301,9 +301,8 @@ class CountTensor:
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         labels = [labels for _, labels in factors]
         if counts is not None:
-            totals = _cells.totals(coordinates, checked)
-            sums = {columns[axis]: labels[axis][level] for axis, level in totals.items()}
-            warn_of_sums(table, columns, counts, sums)
+            totals = _cells.totals(coordinates, checked).items()
+            warn_of_sums(table, columns, counts, {columns[x]: labels[x][at] for x, at in totals})
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
     @classmethod
