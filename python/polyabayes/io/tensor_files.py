@@ -93,10 +93,9 @@ def read_tensor(
     named = {"counts": counts, "sep": sep, "columns": columns, "encoding": encoding}
     options.update({name: value for name, value in named.items() if value is not None})
     reader = reader_of(path, format, TENSOR_READERS, "tns", options)
-    is_table = reader in (read_factor_csv, read_factor_parquet)
     # Names of columns that are not valid in a graph are changed for the axes.
     names = [axes] if isinstance(axes, str) else axes
-    if names is not None and not is_table:
+    if names is not None and reader not in (read_factor_csv, read_factor_parquet):
         names = checked_axes(names)
     with within_memory(path):
         return reader(path, names, **options)

@@ -285,21 +285,19 @@ class CountTensor:
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
         counts = _factors.counts_of_frame(table, axes, counts)
-        others = [column for column in table.columns if column != counts]
-        columns = others if axes is None else named
+        columns = [x for x in table.columns if x != counts] if axes is None else named
         names = _cells.checked_axes(_factors.axis_names(columns))
         if counts in columns:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
-        factors = [_factors.factor(table, column) for column in columns]
+        codes, labels = zip(*(_factors.factor(table, x) for x in columns), strict=True)
         warn_of_answers(table, columns, missing, has_counts=counts is not None)
-        coordinates = np.stack([levels for levels, _ in factors], axis=1)
+        coordinates = np.stack(codes, axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:
             values = _factors.complete_column(table, counts).to_numpy()
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
-        labels = [labels for _, labels in factors]
         if counts is not None:
             totals = _cells.totals(coordinates, checked).items()
             warn_of_sums(table, columns, counts, {columns[x]: labels[x][at] for x, at in totals})

@@ -43,14 +43,11 @@ def read_tns(
     sizes are the largest coordinates.
     """
     modes = _read_modes(_modes_path(path))
-    if modes is not None:
-        if shape is not None:
-            raise InvalidArgumentError(f"omit shape: {_modes_path(path)} gives the sizes")
-        shape, axes = modes[1], modes[0] if axes is None else axes
+    if modes is not None and shape is not None:
+        raise InvalidArgumentError(f"omit shape: {_modes_path(path)} gives the sizes")
+    names, shape, labels = modes or (None, shape, None)
     table = _read_cells(path, None if shape is None else _cells.checked_sizes(shape))
-    if axes is None:
-        axes = default_axes(table.shape[1] - 1)
-    labels = None if modes is None else modes[2]
+    axes = (names or default_axes(table.shape[1] - 1)) if axes is None else axes
     with files.content_of(path):
         return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)
 
