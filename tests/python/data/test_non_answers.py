@@ -39,7 +39,7 @@ MARKS = {
     "a category": (pd.Categorical(each("a", "Refused", "b")), ["Refused"]),
     "parts": (each("a", "Refused/Don't know", "NA/REF"), ["Refused/Don't know", "NA/REF"]),
     "remarks": (each("a", "DON'T KNOW (VOL.)", "b", "(blank)"), ["DON'T KNOW (VOL.)", "(blank)"]),
-    "no such parts": (each("Yes/No", "(a lot)", "Agree/Not sure"), []),
+    "no such parts": (each("Yes/No", "(a lot)", "Agree/Not sure", "NR", "Ref"), []),
     "a scale of seven": (each(1, 2, 3, 4, 5, 6, 7), []),
     "a scale of ten": (each(*range(11)), []),
     "differences": (each(-2, -1, 0, 1, 2), []),
