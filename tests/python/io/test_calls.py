@@ -1,6 +1,5 @@
 """The calls that messages offer for levels, sums, cells and signatures are right as they stand."""
 
-import io
 import re
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from helpers.refusals import call_of
+from helpers.refusals import assert_refused, call_of
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, PolyabayesError
 
 SALES = "region,product,units\nN,a,3\nN,b,4\nS,a,5\n"
@@ -25,6 +24,8 @@ def test_whole_numbers_beside_labels_are_counts_or_an_axis(tmp_path, sep):
         assert door(table, counts="units").total == 12
         assert door(table, axes=list(frame.columns)).total == 3
     assert pb.CountTensor.from_frame(frame.astype("category")).total == 3
+    numbered = frame.rename(columns={"units": 0})
+    assert_refused(InvalidArgumentError, "counts=0;", pb.CountTensor.from_frame, numbered)
     path.write_text("region;product;units\nN;a;2.000\nN;b;1,5\nS;a;5\n")
     with pytest.raises(PolyabayesError, match=r"holds '2\.000'") as caught:
         pb.read_tensor(path, counts="units")
@@ -54,23 +55,6 @@ def test_sums_among_the_cells_are_a_warning_with_the_call_that_leaves_them_out()
     wide = pd.DataFrame({"a": [1, 2, 3], "b": [0, 4, 4]}, [("N", 1), ("S", 2), ("All", "")])
     with pytest.warns(DataWarning, match=r"document \"\('All', ''\)\".*if so, use"):
         pb.Corpus(wide)
-
-
-@pytest.mark.parametrize(
-    ("table", "expected"),
-    [
-        (pd.DataFrame({"id": ["a", "b"], "urn": [1, np.nan], "ball": [2, 3]}), [[1, 2], [0, 3]]),
-        (pd.DataFrame({"id": ["a", "b"], "urn": [1, -1], "ball": [2, 3]}), [[2], [3]]),
-        (pd.DataFrame({"id": ["a", "b"], "urn": ["1,000", "5"]}), [[1000], [5]]),
-        (pd.DataFrame({"urn": ["1,000", "5"]}, index=["a", "b"]), [[1000], [5]]),
-    ],
-)
-def test_frames_that_are_refused_come_with_the_call_that_takes_them(table, expected):
-    with pytest.raises(PolyabayesError) as caught:
-        pb.Corpus.from_table(table)
-    call = re.search(r"polyabayes\.Corpus.from_table.*\)$", str(caught.value))[0]
-    names = {"polyabayes": pb, "pandas": pd, "io": io, "table": table}
-    assert eval(call, names).counts.toarray().tolist() == expected
 
 
 def test_answers_of_files_and_frames_are_looked_at_alike(tmp_path):

@@ -579,10 +579,15 @@ CONTENTS = {"saved": saved, "cells": cells}
 @pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
     name, content, call, expected, words = eval(row, NAMES_OF_CALLS | CONTENTS)
-    (here / name).parent.mkdir(exist_ok=True)
-    (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
     is_whole = re.match(r"\w*[.:[]", call) or not re.match(r"\w+=", call)
     names, own, source = {**NAMES_OF_CALLS, **sys.modules}, {}, name.partition("/")[0]
+    door, given = pb.read_corpus, f"polyabayes.read_corpus({source!r}, {call})"
+    if isinstance(content, pd.DataFrame):
+        door, given = pb.Corpus, f"polyabayes.Corpus.from_table(table, {call})"
+        names["table"] = source = content
+    else:
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
     if call.endswith(".tolist()"):
         (here / "x.ldac").write_text("2 0:1 2:2\n")
         own, source = {"vocabulary": name}, "x.ldac"
@@ -590,13 +595,13 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         parts = [call] if is_whole else re.split(r", (?=\w+=)", call)
         with warnings.catch_warnings(record=True, action="always") as told:
             try:
-                names["corpus"] = pb.read_corpus(source, **own)
+                names["corpus"] = door(source, **own)
             except PolyabayesError as error:
                 told = [error]
         message = " ".join(str(getattr(one, "message", one)) for one in told)
         assert all(part in message for part in parts), message
     if expected is not None:
-        call = call if call and is_whole else f"polyabayes.read_corpus({source!r}, {call})"
+        call = call if call and is_whole else given
         found = eval(call.replace("(), then ", "() or "), names)
         found = pb.Corpus(found) if isinstance(found, pd.Series) or hasattr(found, "obs") else found
         found = pb.read_corpus(source, vocabulary=found) if own else found

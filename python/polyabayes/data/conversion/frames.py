@@ -132,6 +132,7 @@ class FrameTable(Table):
         self.has_headers = not hasattr(self.frame.columns, "step")
         refuse_missing_names(self.frame.columns, "columns", "table.loc[:, table.columns.notna()]")
         self.names = checked_words([str(name) for name in self.frame.columns]).tolist()
+        self.keys = dict(zip(self.names, self.frame.columns, strict=True))
         self.frame.columns = self.names
         self.n_rows = len(frame)
         self.row_names, self.row_label = row_names(self.frame), str(self.frame.index.name or "")

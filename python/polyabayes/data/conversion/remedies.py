@@ -96,13 +96,20 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if is_long and word in labels and rates and count is None and table.is_distinct(document, word):
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
         return f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"
+    terms = [x for x in names if x not in (document, count) and not table.is_dated(x)] or names
+    items = [x for x in terms if is_headed(x, "items")]
+    term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
+    # A column of whole numbers that is left may hold the counts.
+    left = {*whole} - {document, term} if is_long and count is None else {count}
+    counted = left.pop() if len(left) == 1 else None
     levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
     most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
     answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]
     are_roles = word in labels or any(x in units or is_headed(x, "items") for x in answers)
-    rest = [x for x in names if x not in (ids, count)]
-    axes = rest if count in whole and table.is_distinct(*rest) else answers
-    code = f"{table.as_frame}, axes={axes}" + f", counts={count!r}" * (count in whole)
+    rest = [x for x in names if x not in (ids, counted)]
+    axes = rest if counted in whole and table.is_distinct(*rest) else answers
+    key = table.keys.get(counted, counted)
+    code = f"{table.as_frame}, axes={axes}" + f", counts={key!r}" * (counted in whole)
     survey = f"an answer in each column, use polyabayes.CountTensor.from_frame({code})"
     survey = f"ith {survey}; polyabayes.LatentClassAnalysis takes the same columns"
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
@@ -121,7 +128,10 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     turned = _turned(table, labels, given, own or ids, change)
     if is_turned:
         return f"If its rows are words, use {turned}"
-    found = [_long(table, names, document, word, count)] if is_long else []
+    long = "with a row for each word of a document, use "
+    long += table.options(document=document, word=term, count=counted)
+    long += " (each row counts once)" * (counted is None)
+    found = [long] * is_long
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
@@ -143,16 +153,6 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, chan
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += f".drop(columns={left_out})" * bool(left_out)
     return f"polyabayes.Corpus({code}{change}.set_index({labels}).T)"
-
-
-def _long(table: Table, names: Names, document: str, word: Name, count: Name) -> str:
-    """Options for a row for each word of a document."""
-    terms = [x for x in names if x not in (document, count) and not table.is_dated(x)] or names
-    items = [x for x in terms if is_headed(x, "items")]
-    term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
-    told = table.options(document=document, word=term, count=count)
-    told += " (each row counts once)" * (count is None)
-    return f"with a row for each word of a document, use {told}"
 
 
 def _texts(table: Table, names: Names, ids: Name) -> Iterator[str]:

@@ -248,7 +248,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         return None
     column = weights or wholes[0 if axes else -1]
     told = "its name says so" if weights else "no two rows have the same levels"
-    told += f": if it holds the counts, use {argument('counts', column)}"
+    told += f": if it holds the counts, use {argument('counts', table.keys.get(column, column))}"
     is_labelled = weights or any(table.are_labels(name) for name in others)
     if axes is not None:
         warn(f"column {column!r} is left out and each row counts once, but {told}", DataWarning)

@@ -44,6 +44,7 @@ class Table(Protocol):
     by its title. `taker` is the function that takes the options of tables, if it is not the one
     that the user called; `code` is that of a data frame with its content, and `maker` takes one,
     with the options `given`.
+    `keys` are the names of columns of a data frame that may be numbers.
     With `is_turned`, its rows are words. `sep` divides the fields of a file; with
     `may_lack_header`, its first line may be data.
     """
@@ -61,6 +62,7 @@ class Table(Protocol):
     is_turned: bool = False
     may_lack_header: bool = False
     given: Mapping[str, Any] = {}
+    keys: Mapping[str | None, Any] = {}
 
     def options(self, *names: str, **values: Any) -> str:
         """Options of tables in a message, some with values; those that are None are left out.
