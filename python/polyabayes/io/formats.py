@@ -127,7 +127,7 @@ def writer_of(
 def format_of(path: Path) -> str | None:
     """The format that a name shows, if any."""
     if path.is_dir():
-        return "10x" if matrices_of_folder(path) else "text"
+        return "10x" if matrices_of_folder(path) and any(path.glob("*.tsv*")) else "text"
     name = path.name.removesuffix(".gz")
     if name.startswith("docword") and name.endswith(".txt"):
         return "docword"

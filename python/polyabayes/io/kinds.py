@@ -51,11 +51,16 @@ def refuse_other_folders(path: Path) -> None:
         if found or (by == "files" and files and re.fullmatch(pattern, head)):
             told = _filled(remedy, path, first=found[0] if found else first)
             raise InvalidArgumentError(f"{path} is {what}: {told}")
-    what, remedy = _as_table(first, lines, "utf-8") if lines else ("", "")
-    if what.startswith("a table of"):
+    what, remedy = _kind_of(lines)
+    told = _filled(remedy, path, first=first) if "{each}" in remedy else ""
+    if lines and not told:
+        what, remedy = _as_table(first, lines, "utf-8")
         options = remedy.removeprefix("read it by ").partition(";")[0]
-        told = f"{path} has files as {first}, {what}: polyabayes.read_corpus({str(first)!r}, "
-        raise InvalidArgumentError(f"{told}{options}) reads it; as texts, {_AS_TEXT}")
+        is_table = what.startswith("a table of")
+        told = f"polyabayes.read_corpus({str(first)!r}, {options}) reads it" * is_table
+    if told:
+        told = f"{path} has files as {first}, {what}: {told}; as texts, {_AS_TEXT}"
+        raise InvalidArgumentError(told)
 
 
 def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> None:
@@ -92,9 +97,11 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
 
 def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table", first: Path = Path()) -> str:
     """A remedy with the names of the file, or of a folder and the first of its files."""
-    names = {"path": repr(str(path)), "first": repr(str(first)), "taker": taker}
-    code = {"content": delimited.text_code(path), "files": files_code(path, first.suffix)}
-    return remedy.format(**names, **code, **_FORMATS)
+    files, is_folder = files_code(path, first.suffix), path.is_dir()
+    code = {"path": repr(str(path)), "first": repr(str(first)), "taker": taker, "files": files}
+    code["content"] = "x.read_text()" if is_folder else delimited.text_code(path)
+    code["each"] = f" for x in {files}" * is_folder
+    return remedy.format(**code, **_FORMATS)
 
 
 def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:

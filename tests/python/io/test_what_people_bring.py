@@ -586,8 +586,9 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         door, given = pb.Corpus, f"polyabayes.Corpus.from_table(table, {call})"
         names["table"] = source = content
     else:
-        (here / name).parent.mkdir(exist_ok=True)
-        (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        for path, held in (content if isinstance(content, dict) else {name: content}).items():
+            (here / path).parent.mkdir(exist_ok=True)
+            (here / path).write_bytes(held.encode() if isinstance(held, str) else held)
     if call.endswith(".tolist()"):
         (here / "x.ldac").write_text("2 0:1 2:2\n")
         own, source = {"vocabulary": name}, "x.ldac"
@@ -603,7 +604,8 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
     if expected is not None:
         call = call if call and is_whole else given
         found = eval(call.replace("(), then ", "() or "), names)
-        found = pb.Corpus(found) if isinstance(found, pd.Series) or hasattr(found, "obs") else found
+        is_given = isinstance(found, pd.Series | pd.DataFrame) or hasattr(found, "obs")
+        found = pb.Corpus(found) if is_given else found
         found = pb.read_corpus(source, vocabulary=found) if own else found
         if isinstance(found, pb.CountTensor):
             values, vocabulary = found.to_dense(), found.axes

@@ -35,6 +35,7 @@ _WORDS_OF_ITEM = 4
 # scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
 # Burmese, Khmer, Japanese or Chinese that is longer than a word.
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
+_MARKUP = re.compile(r"</?[a-zA-Z!?][^<>]*>|&#?\w+;")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
 _OWN_LIST = "english"
@@ -135,9 +136,10 @@ def count_texts(
     try:
         if not are_tokens:
             texts = checked_texts(texts)
-            if not {"token_pattern", "tokenizer", "analyzer"} & options.keys():
+            if not {"token_pattern", "tokenizer", "analyzer", "preprocessor"} & options.keys():
                 _warn_of_scripts(texts[:_TEXTS_LOOKED_AT])
                 _warn_of_items(texts[:_TEXTS_LOOKED_AT])
+                _warn_of_markup(texts[:_TEXTS_LOOKED_AT])
         counts = vectoriser.fit_transform(texts)
     except InvalidTypeError:
         raise
@@ -176,10 +178,19 @@ def _warn_of_items(texts: list[str]) -> None:
         are_short = all(x.count(" ") < _WORDS_OF_ITEM and x[-1:] not in ".!?" for x in items)
         is_long = any(text.count(sep) > 1 for text in texts)
         is_list = is_long or len({*items}) < len(items) > len(texts)
-        if are_short and is_list and any(" " in item for item in items):
+        if are_short and is_list and any(" " in item or len(item) == 1 for item in items):
             option = argument("token_pattern", rf"[^{sep}\s](?:[^{sep}]*[^{sep}\s])?")
-            told = f"texts that look like lists by {sep!r} are divided at blanks, too: if items "
-            warn(f"{told}are whole, use {option}", DataWarning)
+            told = f"texts that look like lists by {sep!r} are divided at blanks, and lose single "
+            warn(f"{told}letters: if items are whole, use {option}", DataWarning)
+
+
+def _warn_of_markup(texts: list[str]) -> None:
+    """Warn of tags and entities, as pages have them."""
+    found = [mark[0] for text in texts if (mark := _MARKUP.search(text))]
+    if 2 * len(found) > len(texts):
+        told = f"most texts hold markup, as {found[0]!r:.40}, which counts as words: drop it by "
+        told += "preprocessor=lambda text: re.sub('<[^>]*>', ' ', html.unescape(text)).lower()"
+        warn(told, DataWarning)
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:
