@@ -255,13 +255,8 @@ def load_python_docs() -> Corpus:
     texts: dict[str, str] = {}
     for name, text in (*_help_topics(), *_docstrings()):
         texts.setdefault(text, name)
-    kept: dict[str, Any] = {
-        "token_pattern": r"\b[a-z]{3,}\b",
-        "stop_words": "english",
-        "min_df": 5,
-        "max_df": 0.5,
-    }
-    return Corpus.from_documents(list(texts), ids=list(texts.values()), **kept)
+    kept: dict[str, Any] = {"token_pattern": r"\b[a-z]{3,}\b", "min_df": 5, "max_df": 0.5}
+    return Corpus.from_documents([*texts], ids=[*texts.values()], stop_words="english", **kept)
 
 
 def _topics(
@@ -315,10 +310,7 @@ def _public_docstrings(
     node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, name: str
 ) -> Iterator[tuple[str, str]]:
     yield name, ast.get_docstring(node) or ""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return
-    for child in node.body:
-        if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and not (
-            child.name.startswith("_")
-        ):
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    for child in () if isinstance(node, functions) else node.body:
+        if isinstance(child, (ast.ClassDef, *functions)) and not child.name.startswith("_"):
             yield from _public_docstrings(child, f"{name}.{child.name}")

@@ -67,13 +67,9 @@ class Selectable:
         metadata = None if self.metadata is None else self.metadata.iloc[selection]
         if metadata is not None and self.ids is None:
             metadata = metadata.reset_index(drop=True)
-        return self._replaced(
-            counts=self.counts[selection],
-            ids=None if self.ids is None else self.ids[selection],
-            exposure=None if self.exposure is None else self.exposure[selection],
-            metadata=metadata,
-            _priors=None if self._priors is None else self._priors[selection],
-        )
+        parts = {name: getattr(self, name) for name in ("ids", "exposure", "_priors")}
+        parts = {name: None if x is None else x[selection] for name, x in parts.items()}
+        return self._replaced(counts=self.counts[selection], metadata=metadata, **parts)
 
     def _selection(self, rows: Any) -> NDArray[np.int64]:
         n_documents = len(self)

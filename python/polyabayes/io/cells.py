@@ -71,8 +71,7 @@ def _of_folder(
     """Counts of cells, names and kinds of features, and barcodes, beside a matrix."""
     matrix = matrices[0] if matrices else path / _MATRIX
     start = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
-    parts = (_MATRIX, _BARCODES, *_FEATURES)
-    places = {name: matrix.parent / f"{start}{name}" for name in parts}
+    places = {x: matrix.parent / f"{start}{x}" for x in (_MATRIX, _BARCODES, *_FEATURES)}
     either = {name: (path, Path(f"{path}.gz")) for name, path in places.items()}
     found = {name: next(filter(Path.is_file, paths), None) for name, paths in either.items()}
     features, barcodes = found[_FEATURES[0]] or found[_FEATURES[1]], found[_BARCODES]

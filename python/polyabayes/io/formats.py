@@ -33,21 +33,16 @@ class Format(NamedTuple):
     write_tensor: Callable[[CountTensor, Path], None] | None = None
 
 
+_TABLES = ".csv .tsv .tab .all .gct .maf .sf .results"
+_FACTORS = factors.read_factor_csv, factors.write_factor_csv
+_OF_TENSORS = tensor_npz.read_tensor_npz, tensor_npz.write_tensor_npz
 _FORMATS = {
     "ldac": Format(".ldac .dat .lda-c", ldac.read_ldac, ldac.write_ldac),
     "mtx": Format(".mtx .mm", mtx.read_matrix_market, mtx.write_matrix_market),
-    "npz": Format(
-        ".npz", npz.read_npz, npz.write_npz, tensor_npz.read_tensor_npz, tensor_npz.write_tensor_npz
-    ),
+    "npz": Format(".npz", npz.read_npz, npz.write_npz, *_OF_TENSORS),
     "svmlight": Format(".svmlight .libsvm .svm", svmlight.read_svmlight),
     "docword": Format("", mtx.read_docword),
-    "csv": Format(
-        ".csv .tsv .tab .all .gct .maf .sf .results",
-        corpora.read_csv,
-        None,
-        factors.read_factor_csv,
-        factors.write_factor_csv,
-    ),
+    "csv": Format(_TABLES, corpora.read_csv, None, *_FACTORS),
     "tns": Format(".tns", tns.read_tns_corpus, None, tns.read_tns, tns.write_tns),
     "parquet": Format(".parquet", corpora.read_parquet, None, factors.read_factor_parquet),
     "jsonl": Format(".jsonl .ndjson", corpora.read_json_lines),

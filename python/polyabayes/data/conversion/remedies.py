@@ -100,8 +100,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     items = [x for x in terms if is_headed(x, "items")]
     term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
     # A column of whole numbers that is left may hold the counts.
-    left = {*whole} - {document, term} if is_long and count is None else {count}
-    counted = left.pop() if len(left) == 1 else None
+    alone = [x for x in whole if x not in (document, term)] if is_long and count is None else []
+    counted = alone[0] if len(alone) == 1 else count
     levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
     most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
     answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]

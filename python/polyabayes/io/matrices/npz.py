@@ -56,13 +56,8 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
 def write_npz(corpus: Corpus, path: Path) -> None:
     """Write all of a corpus; ``scipy.sparse.load_npz`` reads the counts back too."""
     counts = corpus.counts
-    arrays: dict[str, Any] = {
-        "format": np.array(b"csr"),
-        "shape": np.array(counts.shape),
-        "data": counts.data,
-        "indices": counts.indices,
-        "indptr": counts.indptr,
-    }
+    arrays: dict[str, Any] = {"format": np.array(b"csr"), "shape": np.array(counts.shape)}
+    arrays |= {name: getattr(counts, name) for name in ("data", *_COMPRESSED)}
     for name, labels in (("vocabulary", corpus.vocabulary), ("ids", corpus.ids)):
         if labels is not None:
             arrays[name] = labels.astype(str)
