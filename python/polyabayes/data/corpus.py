@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes._support.output.tables import columns_of, counted, html_table, some
 from polyabayes._support.warnings import warn
 from polyabayes.data import counts as _counts
 from polyabayes.data.conversion import frames, sources
@@ -21,6 +21,7 @@ from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.texts import checked_on_empty
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
+from polyabayes.data.names import counts_nothing
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
@@ -130,6 +131,11 @@ class Corpus(DocumentCounts):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
             told = f"ids: {twice!r} and perhaps others name several documents: rename or drop "
             warn(f"{told}all but the first by corpus[~corpus.duplicated('ids')]", DataWarning)
+        are_full = np.diff(self.counts.indptr) == self.n_words
+        full = () if self.ids is None else self.ids[are_full]
+        if odd := [name for name in full if len(name) > 2 and counts_nothing(name)]:
+            told = f"documents {some(odd)} have no zeros, and names of properties of words: if so, "
+            warn(f"{told}use corpus[~numpy.isin(corpus.ids, {odd})]", DataWarning)
         # Those that come with the counts stand in their order.
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
