@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -345,20 +345,13 @@ class Corpus(DocumentCounts):
         return corpus
 
     def _core_documents(self) -> _core.Documents:
-        return _core.Documents(
-            self.n_words,
-            np.asarray(self.counts.indptr, dtype=np.int64),
-            np.asarray(self.counts.indices, dtype=np.int64),
-            np.asarray(self.counts.data, dtype=np.int64),
-            self.exposure,
-            self._priors,
-        )
+        parts = self.counts.indptr, self.counts.indices, self.counts.data
+        indptr, words, counts = (np.asarray(part, dtype=np.int64) for part in parts)
+        return _core.Documents(self.n_words, indptr, words, counts, self.exposure, self._priors)
 
     def __repr__(self) -> str:
-        return (
-            f"<Corpus: {counted(self.n_documents, 'document')}, {counted(self.n_words, 'word')}, "
-            f"{counted(self.n_tokens, 'token')}>"
-        )
+        sizes = {"document": self.n_documents, "word": self.n_words, "token": self.n_tokens}
+        return f"<Corpus: {', '.join(counted(n, what) for what, n in sizes.items())}>"
 
     def _repr_html_(self) -> str:
         """Sizes and the most frequent words, for notebooks."""
@@ -414,13 +407,10 @@ def _joined(blocks: list[Any], name: str) -> Source:
             told = f"block {number} of {name} has other words than the first: use "
             raise InvalidArgumentError(f"{told}corpus.aligned_to(first.vocabulary)")
 
-    def joined(name: str, join: Callable[[list[Any]], Any]) -> Any:
+    joined: dict[str, Any] = {"ids": np.concatenate, "exposure": np.concatenate}
+    joined["metadata"] = joined_metadata
+    for name, join in joined.items():
         values = [getattr(part, name) for part in parts]
-        return None if any(value is None for value in values) else join(values)
-
-    return _parts_of(first)._replace(
-        counts=sparse.vstack([part.counts for part in parts], format="csr"),
-        ids=joined("ids", np.concatenate),
-        exposure=joined("exposure", np.concatenate),
-        metadata=joined("metadata", joined_metadata),
-    )
+        joined[name] = None if any(value is None for value in values) else join(values)
+    counts = sparse.vstack([part.counts for part in parts], format="csr")
+    return _parts_of(first)._replace(counts=counts, **joined)

@@ -122,18 +122,11 @@ class DocumentCounts(Selectable):
         7
         """
         lengths = self._lengths()
-        return CorpusSummary(
-            n_documents=self.n_documents,
-            n_words=self.n_words,
-            n_tokens=self.n_tokens,
-            n_nonzero=int(self.counts.nnz),
-            density=self.counts.nnz / (self.n_documents * self.n_words),
-            mean_length=float(lengths.mean()),
-            sd_length=float(lengths.std()),
-            min_length=int(lengths.min()),
-            max_length=int(lengths.max()),
-            n_empty_documents=int((lengths == 0).sum()),
-        )
+        sizes = self.n_documents, self.n_words, self.n_tokens, int(self.counts.nnz)
+        moments = float(lengths.mean()), float(lengths.std())
+        extremes = int(lengths.min()), int(lengths.max()), int((lengths == 0).sum())
+        density = self.counts.nnz / (self.n_documents * self.n_words)
+        return CorpusSummary(*sizes, density, *moments, *extremes)
 
     def top_words(self, n: int = 10) -> list[tuple[str | int, int]]:
         """Rank the words by their frequency.

@@ -100,9 +100,8 @@ def _blocks(
         of_layer(corpus, layer)
     words = resolve_vocabulary(vocabulary)
     if path is not None:
-        yield from (
-            ldac_blocks(path, words) if kind == "ldac" else parquet_blocks(path, words, options)
-        )
+        is_ldac = kind == "ldac"
+        yield from ldac_blocks(path, words) if is_ldac else parquet_blocks(path, words, options)
         return
     if isinstance(corpus, Iterator) or sources.is_stream(corpus):
         stream = iter(corpus)

@@ -184,9 +184,7 @@ def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
 
 def ids_of(table: Table, roles: Roles) -> list[str] | None:
     """Names of the documents of a table with a row for each."""
-    if roles.ids is None:
-        return table.row_names
-    return list(map(str, table.complete(roles.ids)))
+    return table.row_names if roles.ids is None else [*map(str, table.complete(roles.ids))]
 
 
 def _beside(

@@ -46,12 +46,8 @@ def _own_tokens(document: Any) -> list[str]:
     return [document] if isinstance(document, str) else list(document)
 
 
-_OF_TOKENS: dict[str, Any] = {
-    "tokenizer": _own_tokens,
-    "preprocessor": lambda document: document,
-    "lowercase": False,
-    "token_pattern": None,
-}
+_OF_TOKENS: dict[str, Any] = {"tokenizer": _own_tokens, "preprocessor": lambda document: document}
+_OF_TOKENS |= {"lowercase": False, "token_pattern": None}
 
 
 def checked_on_empty(on_empty: Any) -> str | None:
@@ -145,9 +141,7 @@ def count_texts(
         raise
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(f"the words cannot be counted: {error}") from error
-    found = np.empty(counts.shape[1], dtype=object)
-    found[:] = [str(word) for word in vectoriser.get_feature_names_out()]
-    return counts, found
+    return counts, np.array([str(x) for x in vectoriser.get_feature_names_out()], dtype=object)
 
 
 def _warn_of_scripts(texts: list[str]) -> None:

@@ -31,25 +31,15 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
     known = {f"labels_{name}" for name in names}
     if others := arrays.keys() - known - set(_PARTS):
         raise FileFormatError(f"{path} holds the array {min(others)!r:.60}, but no such axis")
+    labels = [arrays.get(f"labels_{name}") for name in names]
     with content_of(path):
-        return CountTensor.from_coo(
-            arrays["coordinates"],
-            arrays["counts"],
-            names if axes is None else axes,
-            shape,
-            [arrays.get(f"labels_{name}") for name in names],
-            unknown=-1,
-        )
+        cells, named = (arrays["coordinates"], arrays["counts"]), names if axes is None else axes
+        return CountTensor.from_coo(*cells, named, shape, labels, unknown=-1)
 
 
 def write_tensor_npz(tensor: CountTensor, path: Path) -> None:
     """Write coordinates, counts, shape, axes and labels."""
-    arrays: dict[str, Any] = {
-        "coordinates": tensor.coordinates,
-        "counts": tensor.counts,
-        "shape": np.array(tensor.shape),
-        "axes": np.array(tensor.axes),
-    }
+    arrays: dict[str, Any] = {name: np.asarray(getattr(tensor, name)) for name in _PARTS}
     for name, labels in zip(tensor.axes, tensor.labels, strict=True):
         if labels is not None:
             arrays[f"labels_{name}"] = labels.astype(str)
