@@ -26,11 +26,12 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
         return "Give a table with rows and columns"
     labels = [name for name in names if name in labels or table.are_labels(name)]
     numbers = [name for name in names if name not in labels and name != ids]
-    told = _headless(table, names, labels) or _cells(table, names, ids)
+    told = _headless(table, names, labels) or table.under_units or _cells(table, names, ids)
     told = told or _marks(table, labels, numbers, ids) or _topics(table, labels, numbers)
     shares = table.presence(labels)
     told = told or f"Shares are no counts: {shares}" * bool(shares)
-    return told or _documents(table, names, labels, numbers, ids)
+    told = told or "; ".join(_documents(table, names, labels, numbers, ids))
+    return told[:1].upper() + told[1:]
 
 
 def _headless(table: Table, names: Names, labels: Names) -> str:
@@ -80,7 +81,7 @@ def _topics(table: Table, labels: Names, numbers: Names) -> str:
     return f"Topics or signatures, with words in rows, are read by {code}"
 
 
-def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: Name) -> str:
+def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: Name) -> Names:
     """Options of documents in rows, of their words in rows, and code for answers in columns."""
     others = [x for x in names if (x in labels or counts_nothing(x)) and x != ids]
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
@@ -95,7 +96,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     rates = [x for x in rates if max(table.numbers_of(x), default=2) <= 1]
     if is_long and word in labels and rates and count is None and table.is_distinct(document, word):
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
-        return f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"
+        return [f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"]
     terms = [x for x in names if x not in (document, count) and not table.is_dated(x)] or names
     items = [x for x in terms if is_headed(x, "items")]
     term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
@@ -110,10 +111,11 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     axes = rest if counted in whole and table.is_distinct(*rest) else answers
     key = table.keys.get(counted, counted)
     code = f"{table.as_frame}, axes={axes}" + f", counts={key!r}" * (counted in whole)
-    survey = f"an answer in each column, use polyabayes.CountTensor.from_frame({code})"
-    survey = f"ith {survey}; polyabayes.LatentClassAnalysis takes the same columns"
+    survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({code})"
+    survey += "; polyabayes.LatentClassAnalysis takes the same columns"
+    found = _lists(table, names) if labels == names and table.as_lists else []
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
-        return f"W{survey}"
+        return [*found, survey]
     bodies = [x for x in labels if x not in (*answers, *dated)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     rows = [name for name in labels if table.is_distinct(name) and ids is None]
@@ -127,11 +129,11 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     change = table.completion(whole)
     turned = _turned(table, labels, given, own or ids, change)
     if is_turned:
-        return f"If its rows are words, use {turned}"
+        return [f"If its rows are words, use {turned}"]
     long = "with a row for each word of a document, use "
     long += table.options(document=document, word=term, count=counted)
     long += " (each row counts once)" * (counted is None)
-    found = [long] * is_long
+    found += [long] * is_long
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
@@ -139,9 +141,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         wide = table.call(change, **given) if change else table.options(**given)
         found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
-        found.append(f"w{survey}")
-    told = "; ".join(found)
-    return told[:1].upper() + told[1:]
+        found.append(survey)
+    return found
 
 
 def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, change: str) -> str:
@@ -153,6 +154,15 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, chan
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += f".drop(columns={left_out})" * bool(left_out)
     return f"polyabayes.Corpus({code}{change}.set_index({labels}).T)"
+
+
+def _lists(table: Table, names: Names) -> Names:
+    """Code for lines of words: they hold names of columns, or columns that never repeat share."""
+    held = [{*table.values(name)} - {None} for name in names]
+    known = set().union(*held)
+    are_shared = len(known) < sum(map(len, held)) == len(names) * table.n_rows
+    told = f"with a list of words in each line, use {table.as_lists}"
+    return [told] * (are_shared or not known.isdisjoint(names))
 
 
 def _texts(table: Table, names: Names, ids: Name) -> Iterator[str]:

@@ -45,7 +45,8 @@ class Table(Protocol):
     that the user called; `code` is that of a data frame with its content, and `maker` takes one,
     with the options `given`.
     `keys` are the names of columns of a data frame that may be numbers.
-    With `is_turned`, its rows are words. `sep` divides the fields of a file; with
+    With `is_turned`, its rows are words. `sep` divides the fields of a file; `as_lists` is code of
+    a corpus whose documents are its lines; with
     `may_lack_header`, its first line may be data.
     """
 
@@ -59,6 +60,7 @@ class Table(Protocol):
     code: str = "table"
     maker: str = "Corpus.from_table"
     sep: str = ""
+    as_lists: str = ""
     is_turned: bool = False
     may_lack_header: bool = False
     given: Mapping[str, Any] = {}
@@ -144,7 +146,24 @@ class Table(Protocol):
             told = f"of numbers that are written so, {self.call(change)}"
             if self.written.get("thousands") == "." and "decimal" not in self.written:
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
+        elif number is None and is_count:
+            texts = {str(x) for x in self.values(name) if x is not None}
+            kept = f"`{name}` not in {sorted(x for x in texts if not _numbers.is_like_a_number(x))}"
+            told = f"without rows of others than counts, {self.call(f'.query({kept!r})')}"
+        elif number is None:
+            told = self.under_units
         return f"; {told}" * bool(told)
+
+    @cached_property
+    def under_units(self) -> str:
+        """Code without a first row of units or further names, which stand above numbers."""
+        held = [self.values(name) for name in self.names]
+        numbers = [[_numbers.number_of(str(x)) is not None for x in own] for own in held]
+        above = [x[0] for x, own in zip(held, numbers, strict=True) if own[1:] and all(own[1:])]
+        if any(own[:1] == [True] for own in numbers) or not any(above):
+            return ""
+        code = ".iloc[1:].reset_index(drop=True).infer_objects()"
+        return f"its first row holds no counts: without it, use {self.call(code)}"
 
     def completion(self, names: Sequence[str]) -> str:
         """Code for blanks in columns of counts: 0, unless rows count nothing, as notes."""

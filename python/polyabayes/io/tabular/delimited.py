@@ -50,6 +50,7 @@ _LONGEST_FIELD = 1 << 30
 _MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = '0123456789+-.eE\r\n"'
+_TAKEN = " is taken by Corpus.from_table or CountTensor.from_frame, with the same options"
 _NO_COUNT = "no count; write 0 where there is none"
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -93,20 +94,26 @@ class DelimitedTable(Table):
         self.names, records = self._header(first, dialect, found)
         known = defaultdict[str, int](count().__next__)
         self.lines, codes, n_names = array("q"), array("i"), len(self.names)
+        self.as_lists = f"csv.reader({text_code(path)}.splitlines(), delimiter={self.sep!r})"
+        self.as_lists = f"polyabayes.Corpus.from_documents({self.as_lists})"
+        refused, line, fields = "", 0, list[str]()
         for line, fields in records:
             if len(fields) != n_names and len(fields := _filled(fields, n_names)) != n_names:
                 more = "more" if len(fields) > n_names else "less"
-                reason = f"{len(fields)} fields, {more} than the {n_names} of the header"
-                code = f"csv.reader({text_code(path)}.splitlines(), delimiter={self.sep!r})"
-                call = f"polyabayes.Corpus.from_documents({code})"
-                reason += f"; if each line is a list of words, {call}" * (dialect.columns is None)
-                raise _refused(path, line, reason)
+                refused = f"{len(fields)} fields, {more} than the {n_names} of the header"
+                break
             self.lines.append(line)
             codes.extend(map(known.__getitem__, fields))
         self.n_rows = len(self.lines)
         self._codes = np.array(codes, np.int32).reshape(self.n_rows, n_names)
         self._texts = np.array([*known, None], dtype=object)
         self._column = {name: column for column, name in enumerate(self.names)}
+        if refused:
+            told = f"; if each line is a list of words, {self.as_lists}" * self.may_lack_header
+            if len(fields) == 1 and any(map(is_number, known)):
+                told = f"; without lines of notes, {self.as_frame}.dropna(subset={self.names[-1:]})"
+                told += _TAKEN
+            raise _refused(path, line, refused + told)
 
     @property
     def as_frame(self) -> str:
@@ -219,7 +226,8 @@ class DelimitedTable(Table):
             self._skipped = [*range(dialect.skiprows), *range(line, last)]
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
-        n_fields = max(sizes, key=sizes.count, default=0)
+        plain = [n for n, (_, held) in zip(sizes, first, strict=True) if held[0][:1] != "#"]
+        n_fields = max(plain, key=plain.count, default=0)
         is_title = " " in names[0].strip() or names[0].startswith("#") or len(fields) > 1
         is_title = is_title if len(names) == 1 else len(fields) > len(names) + 1
         if is_title and n_fields > len(names):
@@ -304,6 +312,9 @@ def records_of(
         unended = "unexpected end" in str(error)
         reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
         reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * ('" "' in header)
+        names = "" if dialect.columns is None else f", names={dialect.columns!r}"
+        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, quoting=3{names})"
+        reason += f"; if quotes are letters, {code}{_TAKEN}"
         raise _refused(path, line, reason) from error
 
 
@@ -332,7 +343,7 @@ def separator_of(lines: list[str]) -> str | None:
         return sep
     if lines[0].strip().strip('"').lower() in NAMES["text"]:
         return None
-    others = [line for line in plain[1:] if line.strip() and not line.startswith("# ")]
+    others = [line for line in plain[1:] if line.strip() and not line.startswith("#")]
     is_title, is_comment = " " in plain[0].strip(), plain[0].startswith("#")
     for sep in _SEPARATORS:
         n_found = {line.count(sep) for line in others} or {0}
