@@ -100,10 +100,9 @@ def from_sklearn(
             random_state=random_state,
         )
     if kind not in (*_FACTORISATIONS, "LatentDirichletAllocation"):
-        raise InvalidTypeError(
-            "model must be a LatentDirichletAllocation, an NMF or a Pipeline of scikit-learn, got "
-            f"{model!r:.200}"
-        )
+        told = "model must be a LatentDirichletAllocation, an NMF or a Pipeline of scikit-learn"
+        found = "; give its model.best_estimator_" * hasattr(model, "best_estimator_")
+        raise InvalidTypeError(f"{told}, got {kind}{found}")
     if not hasattr(model, "components_"):
         raise NotFittedError(f"this {kind} of scikit-learn is not fitted yet: call its fit")
     if vocabulary is None:
@@ -266,10 +265,9 @@ def _from_nmf(
         )
     if shape is None:
         if documents is None:
-            raise InvalidArgumentError(
-                "NMF has no distribution of the topic weights: give shape and probability, or "
-                "its training documents as documents, to fit a gamma distribution"
-            )
+            told = "NMF has no distribution of the topic weights: one is fitted to its training "
+            told += "documents X by polyabayes.interop.from_sklearn(model, documents=X), or give "
+            raise InvalidArgumentError(f"{told}its shape and probability")
         weights = np.asarray(model.transform(training_counts(documents, words)), dtype=np.float64)
         shape, probability = _gamma_moments(weights)
         warn(

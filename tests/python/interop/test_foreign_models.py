@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
@@ -97,7 +98,11 @@ def test_nmf_needs_a_law_of_its_weights():
     counts = counted(TEXTS, words)
     options = {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random", "max_iter": 400}
     kl = NMF(2, random_state=0, **options).fit(counts.counts)
-    assert_refused(InvalidArgumentError, "documents", pb.log_likelihood, kl, counts)
+    told = r"from_sklearn\(model, documents=X\)"
+    assert_refused(InvalidArgumentError, told, pb.log_likelihood, kl, counts)
+    search = GridSearchCV(LatentDirichletAllocation(), {"n_components": [2]}, cv=2)
+    search.fit(counts.counts)
+    assert_refused(InvalidTypeError, r"model\.best_estimator_", pb.log_likelihood, search, counts)
     given = pb.interop.from_sklearn(kl, words, shape=1.0, probability=0.5)
     np.testing.assert_array_equal(given.components_, kl.components_)
     with pytest.warns(PriorWarning, match="moments"):
