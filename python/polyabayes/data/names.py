@@ -10,8 +10,10 @@ from pathlib import Path
 
 _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for line in _LINES)}
-# Headers of names, which count no word, and kinds of headers, without blanks and signs.
+# Headers of names and of measures, which count no word, and kinds of headers, without blanks and
+# signs.
 OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?|(?i:geneid|otuid|entrezid)")
+_MEASURED = re.compile(r"(?i:.+[_ .(\[](cm|mm|km|kg|mg|pct|percent|ppm|psu)[)\]]?|.+%[)\]]?)")
 _HEADERS = {
     kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?s?")
     for kind in ("times", "units", "items", "words in rows")
@@ -42,7 +44,7 @@ def is_headed(name: str, kind: str) -> bool:
 def counts_nothing(name: str) -> bool:
     """Whether the header is that of names or properties, unless it is a word."""
     is_property = name.lower() in NAMES["row"] or plain(name) in NAMES["no counts"]
-    return is_property or bool(OF_NAMES.fullmatch(name))
+    return is_property or bool(OF_NAMES.fullmatch(name) or _MEASURED.fullmatch(name))
 
 
 def plain(header: str) -> str:

@@ -187,13 +187,16 @@ def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
     told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
     columns = {name: table.counts([name]).toarray().ravel() for name in units + told}
     odd = [x for x, held in columns.items() if held.all() or len({*held}) == len(held)]
+    # One property seldom stands alone.
+    odd += [x for x in told if x not in odd and not {*told}.isdisjoint(odd)]
     if first and first[0] not in odd and table.is_distinct(*first):
         counts = table.counts(words)
         is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max()))
         odd = first * bool(is_far) + odd
     if odd:
         ids = odd[0] if odd[:1] == first and (units or not counts_nothing(odd[0])) else None
-        options = table.options(ids=ids, metadata=[name for name in odd if name != ids] or None)
+        named = [*table.given.get("metadata", ()), *(name for name in odd if name != ids)]
+        options = table.options(ids=ids, metadata=named or None)
         told_of = f"are read as counts of words, but look like names or properties: {some(odd)}"
         told_of += f"; if they are, use {options}; if not, {table.options(layout='wide')}"
         warn(f"columns of {table.title} {told_of}", DataWarning)

@@ -40,9 +40,8 @@ class Source(NamedTuple):
 
     def rows(self, are_kept: NDArray[np.bool_]) -> Source:
         """The documents where the mask is True."""
-        ids = None if self.ids is None else np.asarray(self.ids, dtype=object)
-        held = {"counts": self.counts, "ids": ids, "exposure": self.exposure}
-        held["metadata"] = self.metadata
+        held = {name: getattr(self, name) for name in ("counts", "exposure", "metadata")}
+        held["ids"] = None if self.ids is None else np.asarray(self.ids, dtype=object)
         return self._replace(**{name: x[are_kept] for name, x in held.items() if x is not None})
 
 

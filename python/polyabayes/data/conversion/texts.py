@@ -15,13 +15,7 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.table import Table
 from polyabayes.data.counts import CountMatrix, Words
-from polyabayes.exceptions import (
-    DataWarning,
-    InvalidArgumentError,
-    InvalidTypeError,
-    PolyabayesError,
-    argument,
-)
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 Analyzer = Callable[[str], list[str]]
 Place = Callable[[int], str]
@@ -115,7 +109,7 @@ def check_text_options(options: Mapping[str, Any]) -> None:
         # Other errors say that no word is left of so short a text.
         if isinstance(error, TypeError):
             raise InvalidArgumentError(f"a text option is not valid: {error}") from error
-        if isinstance(error, PolyabayesError):
+        if isinstance(error, InvalidArgumentError):
             raise
 
 
@@ -133,9 +127,8 @@ def count_texts(
         if not are_tokens:
             texts = checked_texts(texts)
             if not {"token_pattern", "tokenizer", "analyzer", "preprocessor"} & options.keys():
-                _warn_of_scripts(texts[:_TEXTS_LOOKED_AT])
-                _warn_of_items(texts[:_TEXTS_LOOKED_AT])
-                _warn_of_markup(texts[:_TEXTS_LOOKED_AT])
+                for warn_of in (_warn_of_scripts, _warn_of_items, _warn_of_markup):
+                    warn_of(texts[:_TEXTS_LOOKED_AT])
         counts = vectoriser.fit_transform(texts)
     except InvalidTypeError:
         raise

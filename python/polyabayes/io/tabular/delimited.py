@@ -28,13 +28,7 @@ from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.table import Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES
-from polyabayes.exceptions import (
-    DataWarning,
-    FileFormatError,
-    InvalidArgumentError,
-    PolyabayesError,
-    argument,
-)
+from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
 from polyabayes.io.integers import is_number, parsed_count
 
 if TYPE_CHECKING:
@@ -78,8 +72,8 @@ class Dialect:
         sep = self.sep or ","
         is_character = isinstance(sep, str) and len(sep) == 1 and sep.isascii()
         if not is_character or sep in _NO_SEPARATORS:
-            told = f"{argument('sep')} must be one ASCII character that cannot be "
-            raise InvalidArgumentError(f"{told}part of a number, or a quote, got {sep!r}")
+            rule = f"must be one ASCII character that no number has, and no quote, got {sep!r}"
+            raise checks.wrong("sep", sep, rule)
         checks.whole_number("skiprows", self.skiprows, least=0, most=sys.maxsize)
         check_encoding(self.encoding)
 
