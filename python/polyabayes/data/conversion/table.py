@@ -159,8 +159,10 @@ class Table(Protocol):
         """Code without a first row of units or further names, which stand above numbers."""
         held = [self.values(name) for name in self.names]
         numbers = [[_numbers.number_of(str(x)) is not None for x in own] for own in held]
-        above = [x[0] for x, own in zip(held, numbers, strict=True) if own[1:] and all(own[1:])]
-        if any(own[:1] == [True] for own in numbers) or not any(above):
+        pairs = zip(held, numbers, strict=True)
+        above = {str(x[0]) for x, own in pairs if own[1:] and all(own[1:])}
+        above -= {"None", *NAMES["missing"], *NAMES["dash"]}
+        if any(own[:1] == [True] for own in numbers) or not above:
             return ""
         code = ".iloc[1:].reset_index(drop=True).infer_objects()"
         return f"its first row holds no counts: without it, use {self.call(code)}"
@@ -180,7 +182,7 @@ class Table(Protocol):
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
                 told = f"leave such rows out, {self.call(f'.dropna(subset={[name]})')}"
-                if row:
+                if row and name != self.given.get("count"):
                     code = f".pipe(lambda rows: rows.assign(**rows[{[name]}].ffill()))"
                     told += f", or fill them from above, as merged cells, {self.call(code)}"
                 if self.as_frame == "table":
