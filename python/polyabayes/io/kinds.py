@@ -46,20 +46,20 @@ def refuse_other_folders(path: Path) -> None:
     first = path / next(filter(is_text, files), next(iter(files), ""))
     lines = _head(first)[1][: delimited.LINES_LOOKED_AT] if files else []
     head = "\n".join([first.name, *lines])
-    for by, pattern, what, remedy in _KINDS:
+    kind, call = _kind_of(lines)
+    each = _filled(call, path, first=first) if "{each}" in call else ""
+    for by, pattern, what, remedy in () if each else _KINDS:
         found = sorted(path.glob(pattern)) if by == "folder" else []
         if found or (by == "files" and files and re.fullmatch(pattern, head)):
             told = _filled(remedy, path, first=found[0] if found else first)
             raise InvalidArgumentError(f"{path} is {what}: {told}")
-    what, remedy = _kind_of(lines)
-    told = _filled(remedy, path, first=first) if "{each}" in remedy else ""
-    if lines and not told:
-        what, remedy = _as_table(first, lines, "utf-8")
-        options = remedy.removeprefix("read it by ").partition(";")[0]
-        is_table = what.startswith("a table of")
-        told = f"polyabayes.read_corpus({str(first)!r}, {options}) reads it" * is_table
-    if told:
-        told = f"{path} has files as {first}, {what}: {told}; as texts, {_AS_TEXT}"
+    if lines and not each:
+        kind, call = _as_table(first, lines, "utf-8")
+        options = call.removeprefix("read it by ").partition(";")[0]
+        is_table = kind.startswith("a table of")
+        each = f"polyabayes.read_corpus({str(first)!r}, {options}) reads it" * is_table
+    if each:
+        told = f"{path} has files as {first}, {kind}: {each}; as texts, {_AS_TEXT}"
         raise InvalidArgumentError(told)
 
 

@@ -257,7 +257,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         warn(f"column {column!r} is left out and each row counts once, but {told}", DataWarning)
     elif is_labelled and len(set(table.numbers_of(column))) > _FEW_LEVELS:
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
-        factors = [x for x in levels if 1 < levels[x] < table.n_rows and not counts_nothing(x)]
+        factors = [x for x in levels if 1 < levels[x] < table.n_rows and not OF_NAMES.fullmatch(x)]
         told += f"; if not, {argument('axes', factors or table.names)}"
         raise InvalidArgumentError(f"column {column!r} may hold counts, as {told}")
     return None
