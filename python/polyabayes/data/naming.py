@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.conversion.frames import frame_of, name_of
 from polyabayes.data.conversion.table import ROUNDED
 from polyabayes.data.counts import columns_of_words
 from polyabayes.data.names import NAMES, is_headed, names_documents
@@ -49,7 +49,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         raise checks.wrong(name, None, f"{rule} if its order is theirs")
     if names is None:
         return rows
-    wanted, mine = list(map(str, names)), list(map(str, index))
+    wanted, mine = list(map(name_of, names)), list(map(name_of, index))
     if mine == wanted:
         return rows
     by_number = rows.iloc if is_frame else rows
@@ -111,7 +111,7 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
     is_table = name in ("metadata", "covariates")
     if not is_table and all(map(pandas.api.types.is_scalar, rows.values())):
         return pandas.Series(rows), f"pandas.Series({name})"
-    if not known.isdisjoint(map(str, rows)):
+    if not known.isdisjoint(map(name_of, rows)):
         code = f"pandas.DataFrame.from_dict({name}, orient='index')"
         return pandas.DataFrame.from_dict(rows, orient="index"), code
     try:

@@ -54,7 +54,7 @@ def test_sums_among_the_cells_are_a_warning_with_the_call_that_leaves_them_out()
         pb.Corpus(table)
     wide = pd.DataFrame({"a": [1, 2, 3], "b": [0, 4, 4]}, [("N", 1), ("S", 2), ("All", "")])
     with pytest.warns(DataWarning, match=r"document 'All' .*if so, use"):
-        pb.Corpus(wide)
+        assert pb.Corpus(wide, metadata=wide[::-1]).metadata["a"].tolist() == [1, 2, 3]
 
 
 def test_answers_of_files_and_frames_are_looked_at_alike(tmp_path):

@@ -98,10 +98,10 @@ def row_names(rows: Any) -> list[str] | None:
     if index is None or index.equals(rows.reset_index(drop=True).index):
         return None
     refuse_missing_names(index, "rows", "table[table.index.notna()]")
-    return [_name_of(label) for label in index]
+    return [name_of(label) for label in index]
 
 
-def _name_of(label: Any) -> str:
+def name_of(label: Any) -> str:
     """A name of a row or column; names in several levels stand side by side."""
     return " ".join(map(str, label)).strip() if isinstance(label, tuple) else str(label)
 
@@ -136,7 +136,7 @@ class FrameTable(Table):
         self.frame, self.title, self.taker, self.code = flat(frame).copy(False), title, taker, code
         self.has_headers = not hasattr(self.frame.columns, "step")
         refuse_missing_names(self.frame.columns, "columns", "table.loc[:, table.columns.notna()]")
-        self.names = checked_words([*map(_name_of, self.frame.columns)]).tolist()
+        self.names = checked_words([*map(name_of, self.frame.columns)]).tolist()
         self.keys = dict(zip(self.names, self.frame.columns, strict=True))
         self.frame.columns = self.names
         self.n_rows = len(frame)

@@ -306,8 +306,9 @@ def records_of(
         unended = "unexpected end" in str(error)
         reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
         reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * ('" "' in header)
-        names = "" if dialect.columns is None else f", names={dialect.columns!r}"
-        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, quoting=3{names})"
+        given = {"skiprows": dialect.skiprows, "names": dialect.columns, "keep_default_na": False}
+        told = "".join(f", {x}={held!r}" for x, held in given.items() if held or held is False)
+        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, quoting=3{told})"
         reason += f"; if quotes are letters, {code}{_TAKEN}"
         raise _refused(path, line, reason) from error
 
