@@ -101,9 +101,8 @@ def test_anndata_is_read_with_its_names(tmp_path):
     stored.X = sparse.csr_matrix(np.log1p(COUNTS))
     stored.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    with pytest.raises(
-        errors.InvalidArgumentError, match=r"0\.693147 .*'x', .*'a', .*'counts'.*layer="
-    ):
+    told = r"0\.693147 .*'x', .*'a', .*'counts'.*layer="
+    with pytest.raises(errors.InvalidArgumentError, match=told):
         pb.Corpus(backed)
     read = pb.Corpus.from_anndata(backed, layer="counts")
     assert read.counts.toarray().tolist() == COUNTS.tolist()
