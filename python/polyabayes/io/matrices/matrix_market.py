@@ -25,6 +25,8 @@ _BANNER = b"%%MatrixMarket matrix coordinate integer general\n%\n"
 _HEADER = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*+[^\n]*\n?")
 _KINDS = ("integer", "real", "unsigned-integer", "pattern", "general", "symmetric")
 _CELL_BYTES = 16
+# Endings of the names of genes and of cells beside a matrix of kallisto and bustools.
+_BESIDE = (".genes.txt", ".barcodes.txt")
 
 
 def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
@@ -39,6 +41,10 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
         how = argument("format", "10x") if is_known else argument("transpose", True)
         told = f"{path} is of 10x Genomics, whose rows are genes, but here they are documents: "
         warn(f"{told}use {how}", DataWarning)
+    if all(path.with_suffix(name).is_file() for name in _BESIDE):
+        code = f"pathlib.Path({str(path)!r}).with_suffix(x).read_text().split() for x in {_BESIDE}"
+        told = f"words and ids beside {path} are not read: use polyabayes.Corpus(corpus.counts, "
+        warn(f"{told}*({code}))", DataWarning)
     return _corpus(path, _content(path), None, transpose)
 
 
