@@ -155,11 +155,9 @@ def read_corpus(
         options["encoding"] = encoding
     reader = reader_of(path, format, READERS, "ldac", options)
     taken = inspect.signature(reader).parameters
-    if encoding is not None and "encoding" in taken:
-        options["encoding"] = encoding
     words = resolve_vocabulary(vocabulary, encoding or "utf-8")
-    if "vocabulary" in taken:
-        options["vocabulary"] = words
+    parts = {"encoding": encoding, "vocabulary": words}
+    options |= {name: x for name, x in parts.items() if x is not None and name in taken}
     is_name = isinstance(exposure, str) and not Path(exposure).is_file()
     is_table = reader in (read_csv, read_parquet, read_json_lines)
     is_column = is_table and is_name and exposure != "total"

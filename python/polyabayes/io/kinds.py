@@ -59,8 +59,7 @@ def refuse_other_folders(path: Path) -> None:
         is_table = kind.startswith("a table of")
         each = f"polyabayes.read_corpus({str(first)!r}, {options}) reads it" * is_table
     if each:
-        told = f"{path} has files as {first}, {kind}: {each}; as texts, {_AS_TEXT}"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(f"{path} has files as {first}, {kind}: {each}; or {_AS_TEXT}")
 
 
 def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> None:

@@ -44,8 +44,7 @@ def corpus_of_texts(
     on_empty = checked_on_empty(options.pop("on_empty", None))
     check_text_options(options)
     with content_of(path):
-        places = ids or [f"line {number}" for number in range(1, len(texts) + 1)]
-        place = places.__getitem__
+        place = (ids or [f"line {number}" for number in range(1, len(texts) + 1)]).__getitem__
         return Corpus._made(source_of_lists(texts, vocabulary, ids, options, on_empty, place))
 
 

@@ -30,11 +30,10 @@ def read_npz(path: Path) -> Corpus:
     """
     arrays = read_archive(path, _PARTS)
     with content_of(path):
-        matrix = _matrix(path, arrays)
-        table = arrays.get("metadata")
-        metadata = None if table is None else metadata_of_bytes(path, table)
-        labels = arrays.get("vocabulary"), arrays.get("ids")
-        return Corpus(matrix, *labels, arrays.get("exposure"), metadata)
+        parts: dict[str, Any] = {name: arrays.get(name) for name in _NAMES}
+        if parts["metadata"] is not None:
+            parts["metadata"] = metadata_of_bytes(path, parts["metadata"])
+        return Corpus(_matrix(path, arrays), **parts)
 
 
 def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -58,11 +57,9 @@ def write_npz(corpus: Corpus, path: Path) -> None:
     counts = corpus.counts
     arrays: dict[str, Any] = {"format": np.array(b"csr"), "shape": np.array(counts.shape)}
     arrays |= {name: getattr(counts, name) for name in ("data", *_COMPRESSED)}
-    for name, labels in (("vocabulary", corpus.vocabulary), ("ids", corpus.ids)):
-        if labels is not None:
-            arrays[name] = labels.astype(str)
-    if corpus.exposure is not None:
-        arrays["exposure"] = corpus.exposure
+    held = {name: getattr(corpus, name) for name in _NAMES[:3]}
+    held = {name: part for name, part in held.items() if part is not None}
+    arrays |= {name: x.astype(str) if x.dtype == object else x for name, x in held.items()}
     if corpus.metadata is not None:
         arrays["metadata"] = np.frombuffer(metadata_bytes(corpus.metadata), dtype=np.uint8)
     with replacing(path) as handle:

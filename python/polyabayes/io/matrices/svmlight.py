@@ -42,17 +42,16 @@ def read_svmlight(
     if not sum(len(part.lengths) for part in parts):
         raise FileFormatError(f"{path} cannot be read: it holds no documents")
     rows = Rows.joined(parts)
-    words = rows.ids
-    if zero_based is False and not words.all():
+    if zero_based is False and not rows.ids.all():
         raise FileFormatError(f"{path} names the word 0, but its words are counted from 1")
-    first = 0 if zero_based is True or (zero_based == "auto" and not words.all()) else 1
+    first = 0 if zero_based is True or (zero_based == "auto" and not rows.ids.all()) else 1
     largest = rows.most_words - first
     if size is not None and largest > size:
         raise FileFormatError(f"{path} has word {largest - 1 + first}, the vocabulary {size}")
     size = max(largest, 1) if size is None else size
     refuse_announced(path, len(rows.lengths), size)
     with content_of(path):
-        return rows._replace(ids=words - first).corpus(size, vocabulary)
+        return rows._replace(ids=rows.ids - first).corpus(size, vocabulary)
 
 
 def _rows(path: Path, first_line: int, block: bytes) -> Rows:
