@@ -46,7 +46,12 @@ pub(super) fn invert_exactly<T>(
     weights: impl Iterator<Item = (T, f64)> + Clone,
     u: f64,
 ) -> Option<T> {
-    let mut rest = u * weights.clone().map(|(_, weight)| weight).sum::<f64>();
+    let total = weights.clone().map(|(_, weight)| weight).sum::<f64>();
+    pass(weights, u * total)
+}
+
+/// The item at which the sum of the weights passes `rest`, or the last that is possible.
+pub(super) fn pass<T>(weights: impl Iterator<Item = (T, f64)>, mut rest: f64) -> Option<T> {
     let mut last = None;
     for (item, weight) in weights.filter(|(_, weight)| *weight > 0.0) {
         last = Some(item);

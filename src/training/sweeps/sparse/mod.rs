@@ -14,7 +14,7 @@ use crate::training::sweeps::cells::Cells;
 #[cfg(target_arch = "x86_64")]
 use crate::training::sweeps::inverse_cdf::throw_avx512;
 use crate::training::sweeps::inverse_cdf::{
-    LANES, LaneBlock, LaneDraw, LaneSums, in_order, invert_exactly, throw, weigh,
+    LANES, LaneBlock, LaneDraw, LaneSums, in_order, pass, throw, weigh,
 };
 use crate::training::sweeps::tallies::{BATCH, Batch, Tallies, Word};
 
@@ -26,7 +26,8 @@ const ALL_TOPICS: usize = 1 << 16;
 /// take it.
 ///
 /// The weights n q of the document's places are accumulated first, then the weights a q of all topics;
-/// where single precision leaves open which is drawn, they are summed again in double precision.
+/// where single precision leaves open which is drawn, they are summed again in double precision, those
+/// of all topics once for all tokens of a word.
 pub(super) struct Sparse {
     n_topics: usize,
     lists: Lists,
@@ -41,6 +42,10 @@ struct PriorWeights {
     q: Vec<f32>,
     /// Sums of a q, by lane before each line and in all.
     sums: Vec<LaneBlock>,
+    /// Topics in the order in which they are accumulated, and the sums of a q so far in double precision;
+    /// none before a draw has needed them.
+    order: Vec<u16>,
+    exact: Vec<f64>,
 }
 
 /// The place or topic that is drawn for a token.
@@ -63,26 +68,28 @@ impl Sparse {
             prior: PriorWeights {
                 q: vec![0.0; ALL_TOPICS],
                 sums: vec![LaneBlock::ZERO; n_lines + 1],
+                order: in_order(n_topics).map(|topic| topic as u16).collect(),
+                exact: Vec::with_capacity(n_topics),
             },
             sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
         }
     }
 
-    /// The weights of a document, in the order in which they are accumulated.
+    /// The weights of a document's places, in the order in which they are accumulated.
     fn weights<'a>(
         &'a self,
         word: &'a Word<'_>,
         cells: &'a Cells,
         (document, in_run): (u32, usize),
-    ) -> impl Iterator<Item = (Drawn, f64)> + Clone + 'a {
+    ) -> impl Iterator<Item = (usize, f64)> + Clone + 'a {
         let lines = self.lists.documents[document as usize].lines();
         let topics = self.lists.topics[lines.clone()].as_flattened();
         let counts = self.lists.counts[lines].as_flattened();
         let taken = in_order(topics.len()).filter(|&place| counts[place] > 0);
-        let own = taken.map(move |place| {
+        taken.map(move |place| {
             let (topic, n, topic_ix) = (topics[place], counts[place], usize::from(topics[place]));
             if self.lists.gains.is_empty() {
-                return (Drawn::Place(place), f64::from(n) * word.q(topic_ix));
+                return (place, f64::from(n) * word.q(topic_ix));
             }
             let gain = self.lists.bursty.gain(topic, n);
             let mut weight = gain * word.q(topic_ix);
@@ -90,23 +97,32 @@ impl Sparse {
                 let repeated = cells.repeat[topic_ix] * cells.n_tokens(in_run, topic_ix);
                 weight += (word.a[topic_ix] + gain) * repeated;
             }
-            (Drawn::Place(place), weight)
-        });
-        let prior = |topic| (Drawn::Topic(topic as u16), word.a[topic] * word.q(topic));
-        own.chain(in_order(self.n_topics).map(prior))
+            (place, weight)
+        })
     }
 
     /// Place or topic at u, in double precision; `None` where all weights have
     /// underflown.
     #[cold]
     fn draw_exactly(
-        &self,
+        &mut self,
         word: &Word<'_>,
         cells: &Cells,
         token: (u32, usize),
         u: f64,
     ) -> Option<Drawn> {
-        invert_exactly(self.weights(word, cells, token), u)
+        self.prior.sum_exactly(word);
+        let PriorWeights { order, exact, .. } = &self.prior;
+        let own = self.weights(word, cells, token);
+        let sum = own.clone().map(|(_, weight)| weight).sum::<f64>();
+        let beside = exact.last().copied().unwrap_or(0.0);
+        let dart = u * (sum + beside);
+        if dart < sum || beside <= 0.0 {
+            return pass(own, dart).map(Drawn::Place);
+        }
+        // Rounding may carry it past all of them.
+        let index = exact.partition_point(|&end| end <= dart - sum && end < beside);
+        Some(Drawn::Topic(order[index]))
     }
 
     /// Takes up the concentrations of the topics, if any is bursty; none is below its pseudo-count.
@@ -179,9 +195,23 @@ impl Tallies for Sparse {
     }
 }
 
+impl PriorWeights {
+    /// Sums a q in double precision.
+    fn sum_exactly(&mut self, word: &Word<'_>) {
+        if self.exact.is_empty() {
+            let mut sum = 0.0;
+            self.exact.extend(self.order.iter().map(|&topic| {
+                sum += word.a[usize::from(topic)] * word.q(usize::from(topic));
+                sum
+            }));
+        }
+    }
+}
+
 /// Weights q of a word, and the sums by lane so far of a q.
 #[polyabayes_macros::vectorised]
 fn take_up(prior: &mut PriorWeights, word: &Word<'_>) {
+    prior.exact.clear();
     let (q, sums) = (prior.q.as_chunks_mut::<LANES>().0, &mut prior.sums[1..]);
     let mut lanes = LaneBlock::ZERO;
     weigh(word, |line, weights, prior| {
@@ -319,7 +349,8 @@ mod tests {
                     sparse.take_bursts(TopicWeights { a, weights, scale, rates: None, bursts });
                 }
                 let mut sums = vec![0.0];
-                for (_, weight) in sparse.weights(&word, &cells, (0, 0)) {
+                let own = sparse.weights(&word, &cells, (0, 0)).map(|(_, weight)| weight);
+                for weight in own.chain(in_order(n_topics).map(|topic| a[topic] * word.q(topic))) {
                     sums.push(sums[sums.len() - 1] + weight);
                 }
                 let total = sums[sums.len() - 1];
