@@ -244,9 +244,8 @@ pub(in crate::training) fn ln_bursts(
                 counts[document as usize * n_topics + usize::from(topic)] += 1;
             }
             let n_documents = runs(documents).next().map_or(0, <[u32]>::len);
-            for &topic in &topics[cells.len()..n_documents] {
-                alone[usize::from(topic)] += 1;
-            }
+            let of_single = topics[cells.len()..n_documents].iter();
+            of_single.for_each(|&topic| alone[usize::from(topic)] += 1);
             for (topic, n) in (0..).zip(&mut alone).filter(|(_, n)| **n > 0) {
                 sum.add_times(std::mem::take(n), ln_tokens(word, topic, 1));
             }

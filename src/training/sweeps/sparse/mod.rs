@@ -42,10 +42,8 @@ struct PriorWeights {
     q: Vec<f32>,
     /// Sums of a q, by lane before each line and in all.
     sums: Vec<LaneBlock>,
-    /// Topics in the order in which they are accumulated, and the sums of a q so far in double precision;
-    /// none before a draw has needed them.
-    order: Vec<u16>,
-    exact: Vec<f64>,
+    /// Sums of a q so far in double precision, and the topics; none before a draw has needed them.
+    exact: Vec<(f64, u16)>,
 }
 
 /// The place or topic that is drawn for a token.
@@ -68,7 +66,6 @@ impl Sparse {
             prior: PriorWeights {
                 q: vec![0.0; ALL_TOPICS],
                 sums: vec![LaneBlock::ZERO; n_lines + 1],
-                order: in_order(n_topics).map(|topic| topic as u16).collect(),
                 exact: Vec::with_capacity(n_topics),
             },
             sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
@@ -111,18 +108,23 @@ impl Sparse {
         token: (u32, usize),
         u: f64,
     ) -> Option<Drawn> {
-        self.prior.sum_exactly(word);
-        let PriorWeights { order, exact, .. } = &self.prior;
-        let own = self.weights(word, cells, token);
+        if self.prior.exact.is_empty() {
+            let mut sum = 0.0;
+            self.prior.exact.extend(in_order(self.n_topics).map(|topic| {
+                sum += word.a[topic] * word.q(topic);
+                (sum, topic as u16)
+            }));
+        }
+        let (own, exact) = (self.weights(word, cells, token), &self.prior.exact);
         let sum = own.clone().map(|(_, weight)| weight).sum::<f64>();
-        let beside = exact.last().copied().unwrap_or(0.0);
+        let beside = exact.last()?.0;
         let dart = u * (sum + beside);
         if dart < sum || beside <= 0.0 {
             return pass(own, dart).map(Drawn::Place);
         }
         // Rounding may carry it past all of them.
-        let index = exact.partition_point(|&end| end <= dart - sum && end < beside);
-        Some(Drawn::Topic(order[index]))
+        let index = exact.partition_point(|it| it.0 <= dart - sum && it.0 < beside);
+        Some(Drawn::Topic(exact[index].1))
     }
 
     /// Takes up the concentrations of the topics, if any is bursty; none is below its pseudo-count.
@@ -192,19 +194,6 @@ impl Tallies for Sparse {
         let counts = self.lists.counts[list.lines()].as_flattened();
         let taken = topics.iter().zip(counts).take(list.taken as usize);
         taken.map(|(&topic, &n)| (usize::from(topic), n))
-    }
-}
-
-impl PriorWeights {
-    /// Sums a q in double precision.
-    fn sum_exactly(&mut self, word: &Word<'_>) {
-        if self.exact.is_empty() {
-            let mut sum = 0.0;
-            self.exact.extend(self.order.iter().map(|&topic| {
-                sum += word.a[usize::from(topic)] * word.q(usize::from(topic));
-                sum
-            }));
-        }
     }
 }
 
