@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import content_of, read_lines, reading
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.documents import source_of_lists
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
 
 _SUFFIX = ".txt"
 _HIDDEN = "."
+# Names of files that tell of others.
+_ABOUT = re.compile(r"(?i)(.*/)?(readme|licen[cs]e|changelog)\b")
 
 
 def read_text(
@@ -81,6 +85,9 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
             code += f"'replace')) else text for x in {files_code(folder, _SUFFIX)}"
             code = f"polyabayes.Corpus(pandas.Series({{x.name: {code}}}))"
             raise InvalidArgumentError(f"{found[name]} is UTF-8, unlike others: use {code}")
+    if odd := [name for name in texts if _ABOUT.match(name) and len(texts) > 1]:
+        told = f"{folder}: {odd} may tell of the documents and be none: use corpus[~numpy.isin("
+        warn(f"{told}corpus.ids, {odd})]", DataWarning)
     return list(texts), list(texts.values())
 
 

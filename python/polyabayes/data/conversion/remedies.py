@@ -121,7 +121,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     rows = [name for name in labels if table.is_distinct(name) and ids is None]
     plain = [name for name in rows if name not in (*texts, *dated)]
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
-    is_turned = is_turned and table.names_words(names[0])
+    is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])
     own = next(iter(plain or rows), None)
     has_ids = ids is not None and table.are_labels(ids)
     own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
