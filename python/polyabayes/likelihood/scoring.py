@@ -151,7 +151,6 @@ def log_likelihood(
         ``"smc-lookahead"`` wherever exact is too expensive.
     n_replicates : int, default=16
         Independent replicates; their mean is the estimate, and their spread its standard error.
-        ``"auto"`` makes four times as many where it lowers tiny pseudo-counts.
     target_std_error : float, optional
         Standard error to aim at in each document. Pilots choose the sample size, until they reach
         the target or have spent `budget`. The final estimate is independent of the pilots, so that

@@ -96,8 +96,6 @@ def test_topics_of_a_small_symmetric_prior_replace_one_another():
     for seed in (1, 3):
         result = pb.log_likelihood(lda(0.002, topics), document, random_state=seed)
         assert abs(result.total + 343.485) < 4 * np.hypot(result.total_std_error, 0.01)
-        # More replicates than 16: a few of them miss what matters most.
-        assert result.n_effs[0] > 16
 
 
 # Equal pairs of log_completion share their error; the total takes them as independent.

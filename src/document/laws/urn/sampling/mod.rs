@@ -28,7 +28,7 @@ pub(crate) fn estimate(
     let (prepared, choice) = sizing.ready(rng)?;
     let sampler = prepared.sampler;
     let size = sizing.made(&prepared, choice.size);
-    let n = sizing.n_runs(&prepared);
+    let n = settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
     let replicates = prepared.replicates(Runs { n, sizes: &sizes }, rng, observer)?;
     let at = |index: usize| -> Vec<f64> {

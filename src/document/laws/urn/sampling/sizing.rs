@@ -27,11 +27,6 @@ const MOST: usize = 5_000;
 /// Binary digits of the largest size that a budget may allow.
 const LARGEST_BITS: u32 = 31;
 
-/// Times as many runs where pseudo-counts are lowered: of sixteen, all may miss the topics that one in ten
-/// opens. Of 64 estimates of two such documents of `benches.truth` 2 were beyond 4 errors with it, 10
-/// without.
-const LOWERED_RUNS: usize = 4;
-
 /// Share of the size that the smaller run has.
 const SHARE_BESIDE: f64 = 0.2;
 
@@ -139,20 +134,8 @@ impl<'a, O: Observer> Sizing<'a, O> {
 
     /// ln Ẑ of the pilot's runs.
     fn pilot_runs(&self, prepared: &Prepared<'_>, pilot: Pilot, rng: &mut Rng) -> Result<Vec<f64>> {
-        let n = pilot.n_runs * self.times(prepared);
-        let runs = Runs { n, sizes: &[prepared.size_for(pilot.size)] };
+        let runs = Runs { n: pilot.n_runs, sizes: &[prepared.size_for(pilot.size)] };
         prepared.ln_urn_sums(runs, rng, self.observer)
-    }
-
-    /// Times as many runs as elsewhere.
-    fn times(&self, prepared: &Prepared<'_>) -> usize {
-        let is_auto = self.settings.method == Method::Auto;
-        if is_auto && prepared.lowers() { LOWERED_RUNS } else { 1 }
-    }
-
-    /// Runs of the estimate.
-    pub(crate) fn n_runs(&self, prepared: &Prepared<'_>) -> usize {
-        self.settings.n_replicates * self.times(prepared)
     }
 
     /// Particles, draws or steps of a run, given its size in the units of pilots.
@@ -191,7 +174,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
         let largest = self.largest(prepared);
         loop {
             let size = choice.size;
-            let runs = Runs { n: self.n_runs(prepared), sizes: &[self.made(prepared, size)] };
+            let runs = Runs { n: self.settings.n_replicates, sizes: &[self.made(prepared, size)] };
             let ln_sums = prepared.ln_urn_sums(runs, rng, self.observer)?;
             let pilot = Estimate::from_replicates(&ln_sums, ln_sums.len() * size);
             let std_error = choice.with_beside(pilot, &ln_sums).std_error;
@@ -207,17 +190,18 @@ impl<'a, O: Observer> Sizing<'a, O> {
 
     /// Size that the budget and the memory of one document have room for.
     fn largest(&self, prepared: &Prepared<'_>) -> usize {
+        let n_runs = self.settings.n_replicates;
         let budget = match self.settings.budget {
             Some(budget) if self.settings.is_auto_without_target() => budget.max(BUDGET),
             budget => budget.unwrap_or(BUDGET),
         };
-        let most = most(prepared.sampler, self.urn.extent(), self.n_runs(prepared));
+        let most = most(prepared.sampler, self.urn.extent(), n_runs);
         self.within(prepared, budget).min(most).max(1)
     }
 
     /// Largest size of which all runs take so many multiply-adds at most.
     fn within(&self, prepared: &Prepared<'_>, operations: f64) -> usize {
-        let operations = operations / self.n_runs(prepared) as f64;
+        let operations = operations / self.settings.n_replicates as f64;
         let mut size = 0;
         for bit in (0..LARGEST_BITS).rev() {
             let larger = size | 1 << bit;
