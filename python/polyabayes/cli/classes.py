@@ -11,6 +11,7 @@ from polyabayes._support.output.frames import DataFrame
 from polyabayes.cli.corpora import read_table
 from polyabayes.cli.output import keep, save_picture, say, write_table
 from polyabayes.cli.parser import Given
+from polyabayes.exceptions import InvalidArgumentError
 
 
 def classes(
@@ -59,7 +60,11 @@ def classes(
     if missing is not None:
         items = [name for name in frame.columns if name != weights]
         marks = {name: [mark.removeprefix(f"{name}=") for mark in missing] for name in items}
-        frame[items] = frame[items].mask(frame[items].astype(str).isin(marks))
+        texts = frame[items].map(lambda x: f"{x:g}" if isinstance(x, float) else str(x))
+        frame[items] = frame[items].mask(texts.isin(marks))
+        for number, mark in enumerate(missing):
+            if not texts.isin({name: [own[number]] for name, own in marks.items()}).any(axis=None):
+                raise InvalidArgumentError(f"--missing {mark}: no item has this answer")
     found = pb.LatentClassAnalysis(**given.of("LatentClassAnalysis"))
     found.fit(frame, weights=weights)
     if output is not None:

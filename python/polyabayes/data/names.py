@@ -13,7 +13,9 @@ NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for 
 # Headers of names and of measures, which count no word, and kinds of headers, without blanks and
 # signs.
 OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?|(?i:geneid|otuid|entrezid)")
-_MEASURED = re.compile(r"(?i:.+[_ .(\[](cm|mm|km|kg|mg|pct|percent|ppm|psu)[)\]]?|.+%[)\]]?)")
+_MEASURED = re.compile(
+    r"(?i:.*[^\W\d].*[_ .(\[](cm|mm|km|kg|mg|pct|percent|ppm|psu)[)\]]?|.*[^\W\d].*%[)\]]?)"
+)
 _HEADERS = {
     kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?s?")
     for kind in ("times", "units", "items", "words in rows")

@@ -206,7 +206,8 @@ def read_answers(
     if len(empty):
         none = "frame.isna()"
         if marks := marks_by_column(missing, columns):
-            none = f"({none} | frame.isin({marks if isinstance(missing, Mapping) else [*missing]}))"
+            own = marks if isinstance(missing, Mapping) else next(iter(marks.values()))
+            none = f"({none} | frame.isin({own}))"
         told = f"{len(empty):,} rows have no answer to any item (row {some(frame.index[empty])}); "
         told += f"leave them out: use frame[~{none}[{columns}].all(axis=1)]"
         raise InvalidArgumentError(told)
@@ -222,7 +223,8 @@ def warn_of_non_answers(frame: DataFrame, items: Sequence[Any], missing: Any = (
     question.
     """
     header = {item: plain(str(item)) for item in items}
-    header |= {x: "id" for x in items if str(x).lower().endswith(("_id", "_complete"))}
+    header |= {x: "id" for x in items if str(x).lower().endswith("_id")}
+    header |= {x: "record" for x in items if str(x).lower().endswith("_complete")}
     ids, questions, answers, exported = (
         [item for item in items if header[item] in NAMES[kind]]
         for kind in ("respondent", "question", "answer", "export")
@@ -243,7 +245,8 @@ def warn_of_non_answers(frame: DataFrame, items: Sequence[Any], missing: Any = (
         told = f"{some(ids, 3)} may be names or properties of rows, no answers: if so, leave "
         told += f"them out of {argument('items')}, or use frame.drop(columns={ids})"
         warn(told, DataWarning)
-    warn_of_answers(frame, [item for item in items if item not in ids], missing)
+    if left := [item for item in items if item not in ids]:
+        warn_of_answers(frame, left, missing)
 
 
 def like_answers(

@@ -289,8 +289,7 @@ impl WordTokens<'_> {
             uniforms.resize(run.len().next_multiple_of(BATCH), 0.0);
             numbers.fill(first_index, run, uniforms);
             let mut uniforms = uniforms.as_chunks::<BATCH>().0.iter();
-            let mut batches = run.chunks(BATCH).peekable();
-            let mut place = 0;
+            let (mut batches, mut place) = (run.chunks(BATCH).peekable(), 0);
             tallies.remove(Batch { first, place, documents: &run[..run.len().min(BATCH)] }, topics);
             while let (Some(documents), Some(uniforms)) = (batches.next(), uniforms.next()) {
                 let (own, rest) = topics.split_at_mut(documents.len());
@@ -318,7 +317,8 @@ impl WordTokens<'_> {
     ) {
         let first_index = (self.first_document as u64) << 32 | u64::from(u32::MAX);
         for (place, &document) in self.documents.iter().enumerate().take(cells.len()) {
-            let Some(group) = cells.whole(place) else { continue };
+            // One topic holds all tokens of the word.
+            let &[group] = cells.of(place) else { continue };
             let index = first_index.wrapping_add(u64::from(document) << 32);
             let u = self.key.counter().uniform(index);
             let count = |counts: &mut [f64]| tallies.spread(document as usize, counts);

@@ -149,12 +149,6 @@ impl Cells {
         self.repeated.iter().flat_map(|&cell| self.entries_of(cell))
     }
 
-    /// Topic and number of tokens of a document, where one topic holds them all.
-    pub(super) fn whole(&self, place: usize) -> Option<(u16, u16)> {
-        let [group] = *self.of(place) else { return None };
-        Some(group)
-    }
-
     /// Gives all tokens of a document, which one topic holds, to another.
     pub(super) fn rename(&mut self, place: usize, topic: u16) {
         self.entries[self.repeated[place].start as usize].0 = topic;
@@ -162,8 +156,7 @@ impl Cells {
 
     /// Numbers of the tokens of a document among those of the word.
     pub(super) fn tokens(&self, place: usize) -> impl Iterator<Item = usize> {
-        let n_tokens = self.repeated[place].n_tokens as usize;
-        self.runs[..n_tokens].iter().map(move |first| first + place)
+        self.runs[..self.repeated[place].n_tokens as usize].iter().map(move |first| first + place)
     }
 
     fn entries_of(&self, cell: Cell) -> &[(u16, u16)] {

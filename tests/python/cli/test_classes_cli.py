@@ -80,18 +80,18 @@ def test_tables_go_to_standard_output(survey, capsys):
 
 def test_a_table_of_mplus_has_no_header_but_frequencies(tmp_path, capsys):
     rows = tmp_path / "patterns.dat"
-    rows.write_text("1 1 1 20\n0 0 0 18\n1 9 1 5\n0 1 0 3\n2 1 2 4\n")
+    rows.write_text("1 1 1 20\n0 0 0 18\n1 9 1 5\n0 NA 0 3\n2 1 2 4\n")
     given = ["--columns", "u1,u2,u3,n", "--sep", " ", "--weights", "n", "--missing", "9,u1=2"]
     assert run("classes", rows, *given, "--classes", 2, "--method", "em", "--seed", 0) == 0
     frame = pd.read_csv(rows, sep=" ", names=["u1", "u2", "u3", "n"])
-    frame = frame.assign(
-        u1=frame["u1"].where(frame["u1"] < 2), u2=frame["u2"].where(frame["u2"] < 9)
-    )
+    frame = frame.mask(frame.isin({"u1": [2], "u2": [9]}))
     expected = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(frame, weights="n")
     weights = "  ".join(f"{weight:.3f}" for weight in expected.class_weights_)
     output = capsys.readouterr().out
     assert f"weights  {weights}" in output
     assert ("u1 = 2" in output, "u2 = 9" in output, "u3 = 2" in output) == (False, False, True)
+    assert run("classes", rows, *given, "--missing", "9,u0=2") == 2
+    assert "--missing u0=2: no item has this answer" in capsys.readouterr().err
     # A name for each column: pandas takes columns without one for names of the rows.
     given[1] = "u2,u3,n"
     assert run("classes", rows, *given) == 2

@@ -68,6 +68,11 @@ def test_every_container_gives_the_same_canonical_counts(documents):
     assert corpus.ids is None
 
 
+def test_an_array_of_xarray_without_coordinates_is_an_array():
+    array = pytest.importorskip("xarray").DataArray(DENSE, dims=("document", "word"))
+    np.testing.assert_array_equal(dense(as_corpus(array)), DENSE)
+
+
 def test_booleans_count_once():
     np.testing.assert_array_equal(dense(as_corpus(DENSE > 0)), DENSE > 0)
 

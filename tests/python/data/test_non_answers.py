@@ -30,9 +30,10 @@ MARKS = {
     "floats of missing values": ([1.0, 2.0, np.nan, 9.0] * 10, [9.0]),
     "codes as texts": (each("1", "2", "-9", "-8"), ["-9", "-8"]),
     "a code beside texts": (each("yes", "no", "-9"), ["-9"]),
+    "codes from 6": (each(1, 2, 3, 6, 7, 8, 9), [6, 7, 8, 9]),
     "a text": (each("yes", "no", "No answer"), ["No answer"]),
     "texts": (each("a", "Don't know", "b", "Inapplicable"), ["Don't know", "Inapplicable"]),
-    "names of surveys": (each("a", "b", "Don\u2019t know", "N.A."), ["Don\u2019t know", "N.A."]),
+    "names of surveys": (each("a", "Don\u2019t know", "NAP"), ["Don\u2019t know", "NAP"]),
     "labels of codes": (each("1. Very", "-9. Refused", "2. Not"), ["-9. Refused"]),
     "codes of Stata": (each("1", "2", ".a", "."), [".a", "."]),
     "other languages": (each("ja", "Ne sait pas", "nein"), ["Ne sait pas"]),
@@ -86,10 +87,11 @@ def test_a_code_of_one_item_that_is_an_answer_to_another_is_left_out_of_the_one(
 
 def test_other_things_than_answers_are_named_with_the_call():
     items = {"q1": each("a", "b"), "q2": each("c", "d", "e")}
-    for name in ("ID", "person_id", "Unnamed: 0", "redcap_event_name", "q_complete"):
+    for name in ("ID", "person_id", "Unnamed: 0", "redcap_event_name"):
         (told,) = told_of(pd.DataFrame({name: CYCLE // 2, **items, "q3": CYCLE % 4}))
         assert f"frame.drop(columns=[{name!r}])" in told
-    assert told_of(pd.DataFrame({"Status": each("a", "b"), **items})) == []
+    for name in ("Status", "record", "treatment_complete"):
+        assert told_of(pd.DataFrame({name: each("a", "b"), **items})) == []
     (told,) = told_of(pd.DataFrame({"Status": each("a", "b"), "Finished": each(1, 0), **items}))
     assert "frame.drop(columns=['Status', 'Finished'])" in told
     long = pd.DataFrame(

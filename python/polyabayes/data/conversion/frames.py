@@ -33,7 +33,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     neither package is imported. Several datasets and streamed datasets are refused.
     """
     loaded = sys.modules.get("pandas")
-    if isinstance(table, np.ndarray):
+    # A DataArray of xarray without coordinates is an array, and no table of its cells.
+    if isinstance(table, np.ndarray) or not len(getattr(table, "coords", "named")):
         return None
     if loaded is not None and isinstance(table, loaded.DataFrame):
         _refuse_titles(table)

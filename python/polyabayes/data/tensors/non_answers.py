@@ -45,7 +45,8 @@ def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]
     if unknown := marks.keys() - set(map(str, columns)):
         rule = f"names {min(unknown)!r}, which is no column of answers"
         raise checks.wrong("missing", missing, rule)
-    return {column: [*own] for column, own in marks.items() if len(own)}
+    # As numbers and texts of Python: calls in messages hold them.
+    return {x: _plain(own) for x, own in marks.items() if len(own)}
 
 
 def without_missing(
@@ -130,14 +131,14 @@ def warn_of_answers(
         warn(f"{told}the same, use {code}.replace({spellings})", DataWarning)
 
 
-def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, sums: Mapping[Any, str]) -> None:
+def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, sums: Any) -> None:
     """Warn of levels of columns that count as much as all others of theirs."""
     if sums:
         levels, code = [*sums.values()], frame.attrs.get("code", "frame")
         code += f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({levels}).all(axis=1)]"
         told = f"levels {some(levels)} of {some([*sums])} may be sums: each counts as much as all "
         told += "others of its column. If they are, use CountTensor.from_frame("
-        told += f"{code}, {columns}, {counts!r})"
+        told += f"{code}, {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
         warn(told, DataWarning)
 
 
@@ -159,7 +160,12 @@ def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> 
 def _levels_of(values: Any) -> list[Any]:
     """Levels of an item, as numbers and texts of Python."""
     levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
-    return [getattr(level, "item", lambda level=level: level)() for level in levels]
+    return _plain(levels)
+
+
+def _plain(values: Iterable[Any]) -> list[Any]:
+    """Scalars of numpy as those of Python."""
+    return [getattr(value, "item", lambda value=value: value)() for value in values]
 
 
 def _is_no_answer(label: str) -> bool:
@@ -184,7 +190,9 @@ def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
     codes = [number for number in numbers if number < 0]
     last = None
     for number in numbers:
-        if number in _NUMBERS and last is not None and number > last + _GAP:
+        # Surveys that mark by 7, 8 and 9 may begin with 6.
+        is_first = number % 10 == 6 and bool({number + x for x in (1, 2, 3)} & held.keys())
+        if (number in _NUMBERS or is_first) and last is not None and number > last + _GAP:
             codes.append(number)
         elif number >= 0:
             last = number

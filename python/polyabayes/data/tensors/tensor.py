@@ -300,7 +300,8 @@ class CountTensor:
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         if counts is not None:
             totals = _cells.totals(coordinates, checked).items()
-            warn_of_sums(table, columns, counts, {columns[x]: labels[x][at] for x, at in totals})
+            sums = {columns[x]: labels[x][at] for x, at in totals}
+            warn_of_sums(table, columns, counts, missing, sums)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
     @classmethod

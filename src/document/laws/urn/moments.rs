@@ -13,8 +13,7 @@ use crate::math::{dirichlet, pick_lanes, variance};
 use crate::rng::{LANES, Lanes, Rng, UniformLanes};
 use crate::urn::{Counts, LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
 
-// Numbers were chosen by hand, by errors of topic weights against long runs; `python benches/latency.py
-// activities` has their share in the time of a fit.
+// Numbers were chosen by hand, by errors of topic weights against long runs.
 
 /// Rounds of the mean field from which chains start.
 const FIRST_ITERATIONS: usize = 4;

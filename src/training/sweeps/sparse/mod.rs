@@ -42,7 +42,7 @@ struct PriorWeights {
     q: Vec<f32>,
     /// Sums of a q, by lane before each line and in all.
     sums: Vec<LaneBlock>,
-    /// Sums of a q so far in double precision, and the topics; none before a draw has needed them.
+    /// Sums of a q so far in double precision, and the topics; empty until a draw needs them.
     exact: Vec<(f64, u16)>,
 }
 
@@ -116,8 +116,7 @@ impl Sparse {
             }));
         }
         let (own, exact) = (self.weights(word, cells, token), &self.prior.exact);
-        let sum = own.clone().map(|(_, weight)| weight).sum::<f64>();
-        let beside = exact.last()?.0;
+        let (sum, beside) = (own.clone().map(|(_, weight)| weight).sum::<f64>(), exact.last()?.0);
         let dart = u * (sum + beside);
         if dart < sum || beside <= 0.0 {
             return pass(own, dart).map(Drawn::Place);
