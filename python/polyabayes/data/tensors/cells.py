@@ -159,12 +159,12 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
     return np.ascontiguousarray(coordinates[is_first]), sums
 
 
-def totals(coordinates: Integers, counts: Integers) -> dict[int, int]:
-    """The level of an axis that counts as much as two others or more together, wherever it counts.
+def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
+    """Axes with a level that counts as much as two others or more together, wherever it counts.
 
     That is in each combination of levels of the other axes.
     """
-    found = {}
+    found = []
     for axis, levels in enumerate(coordinates.T):
         known, rest = levels >= 0, coordinates * (np.arange(coordinates.shape[1]) != axis)
         sums = np.bincount(levels[known], counts[known], 1)
@@ -172,7 +172,7 @@ def totals(coordinates: Integers, counts: Integers) -> dict[int, int]:
         if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
             parts = (levels == level, known & (levels != level))
             if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):
-                found[axis] = level
+                found.append((axis, level))
     return found
 
 

@@ -299,8 +299,7 @@ class CountTensor:
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         if counts is not None:
-            totals = _cells.totals(coordinates, checked).items()
-            sums = {columns[x]: labels[x][at] for x, at in totals}
+            sums = {columns[x]: labels[x][at] for x, at in _cells.totals(coordinates, checked)}
             warn_of_sums(table, columns, counts, missing, sums)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
