@@ -94,6 +94,7 @@ def test_other_things_than_answers_are_named_with_the_call():
         assert told_of(pd.DataFrame({name: each("a", "b"), **items})) == []
     (told,) = told_of(pd.DataFrame({"Status": each("a", "b"), "Finished": each(1, 0), **items}))
     assert "frame.drop(columns=['Status', 'Finished'])" in told
+    assert len(told_of(pd.DataFrame({"start": each("a", "b"), "end": each(1, 0)}))) == 1
     long = pd.DataFrame(
         {"respondent": CYCLE // 4, "question": each(*"abcd"), "answer": each("x", "y", "x")}
     )
