@@ -85,7 +85,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     """Options of documents in rows, of their words in rows, and code for answers in columns."""
     others = [x for x in names if (x in labels or counts_nothing(x)) and x != ids]
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
-    word, count = headed(names, NAMES["word"]), headed(names, NAMES["count"] + NAMES["may count"])
+    # Words may stand under the header of counts, as in tables that pandas has melted.
+    word = headed(names, NAMES["word"]) or headed(labels, NAMES["count"])
+    count = headed([x for x in names if x != word], NAMES["count"] + NAMES["may count"])
     dated = [name for name in labels if table.is_dated(name)]
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
     units = [name for name in names if is_headed(name, "units")]

@@ -149,7 +149,8 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
     """Columns of documents, words and, if any, counts; empty if the table is not long."""
     document = named.document or headed(names, NAMES["document"])
     word = named.word or headed(names, NAMES["word"])
-    count = named.count or headed(names, NAMES["count"])
+    others = (name for name in names if name not in (document, word))
+    count = named.count or headed([x for x in others if not table.are_labels(x)], NAMES["count"])
     found = [name for name in (document, word, count) if name is not None]
     if None not in (named.document, named.word) or (named.count and None not in (document, word)):
         return found

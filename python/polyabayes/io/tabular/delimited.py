@@ -326,14 +326,18 @@ def _array_of(texts: list[str | None]) -> NDArray[Any]:
 
 
 def separator_of(lines: list[str]) -> str | None:
-    """The most frequent separator of a header outside quotes; None if there is none.
+    """The separator of a header outside quotes; None if there is none.
 
-    If the header has none, it is one of the other lines, equally often in each: before numbers
-    only, or twice and more below a title. Below a comment it is in each. The header of a column of
-    texts stands for none, since texts hold any character.
+    It is the one that most of the other lines have as often, since names, as those of taxa, may
+    have others, and else the most frequent. If the header has none, it is one of the other lines,
+    equally often in each: before numbers only, or twice and more below a title. Below a comment it
+    is in each. The header of a column of texts stands for none, since texts hold any character.
     """
     plain = ["".join(line.split('"')[::2]) for line in lines]
-    sep = max(_SEPARATORS, key=plain[0].count)
+    held = {sep: [line.count(sep) for line in plain] for sep in _SEPARATORS}
+    # R names one column less.
+    n_alike = {sep: n.count(n[0]) + n.count(n[0] + 1) for sep, n in held.items()}
+    sep = max(_SEPARATORS, key=lambda sep: (held[sep][0] > 0, n_alike[sep], held[sep][0]))
     if sep in plain[0] and not plain[0].startswith("# "):
         return sep
     if lines[0].strip().strip('"').lower() in NAMES["text"]:
@@ -343,8 +347,8 @@ def separator_of(lines: list[str]) -> str | None:
     for sep in _SEPARATORS:
         n_found = {line.count(sep) for line in others} or {0}
         # A title stands above a header.
-        held = {text.strip() for line in others[is_title:] for text in line.split(sep)[1:]} - {""}
-        are_numbers = bool(held) and all(map(is_like_a_number, held))
+        fields = {text.strip() for line in others[is_title:] for text in line.split(sep)[1:]} - {""}
+        are_numbers = bool(fields) and all(map(is_like_a_number, fields))
         is_told = are_numbers or (is_title and min(n_found) > 1)
         if min(n_found) and (is_comment or (is_told and len(n_found) == 1)):
             return sep
