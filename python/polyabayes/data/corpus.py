@@ -129,8 +129,10 @@ class Corpus(DocumentCounts):
                 raise InvalidArgumentError(told)
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
-            told = f"ids: {twice!r} and perhaps others name several documents: rename or drop "
-            warn(f"{told}all but the first by corpus[~corpus.duplicated('ids')]", DataWarning)
+            told = f"ids: {twice!r} and perhaps others name several documents: rename them, as by "
+            told += "polyabayes.Corpus(corpus, ids=[f'{name} {n}' for n, name in enumerate("
+            told += "corpus.ids)]), or drop all but the first by corpus[~corpus.duplicated('ids')]"
+            warn(told, DataWarning)
         are_full = np.diff(self.counts.indptr) == self.n_words
         full = () if self.ids is None else self.ids[are_full]
         if odd := [name for name in full if len(name) > 2 and counts_nothing(name)]:

@@ -14,7 +14,8 @@ NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for 
 # signs.
 OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?|(?i:geneid|otuid|entrezid)")
 _MEASURED = re.compile(
-    r"(?i:.*[^\W\d].*[_ .(\[](cm|mm|km|kg|mg|pct|percent|ppm|psu)[)\]]?|.*[^\W\d].*%[)\]]?)"
+    r"(?i:.*[^\W\d].*[_ .(\[](cm|mm|km|kg|mg|pct|percent|ppm|psu)[)\]]?|.*[^\W\d].*%[)\]]?|"
+    r"days?[_ .-]since.*|.*[_ .-]code)"
 )
 _HEADERS = {
     kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?s?")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
+from os.path import commonprefix
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,16 +28,16 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
         return "Give a table with rows and columns"
     labels = [name for name in names if name in labels or table.are_labels(name)]
     numbers = [name for name in names if name not in labels and name != ids]
-    told = _headless(table, names, labels) or table.under_units or _cells(table, names, ids)
-    told = told or _marks(table, labels, numbers, ids) or _topics(table, labels, numbers)
     shares = table.presence(labels)
-    told = told or f"Shares are no counts: {shares}" * bool(shares)
+    told = table.under_units or _cells(table, names, ids) or _marks(table, labels, numbers, ids)
+    told = told or _topics(table, labels, numbers) or f"shares are no counts: {shares}" * bool(shares)
     told = told or "; ".join(_documents(table, names, labels, numbers, ids))
+    told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]
 
 
-def _headless(table: Table, names: Names, labels: Names) -> str:
-    """Names of columns, if the first line of a file looks like data."""
+def _headless(table: Table, names: Names, labels: Names, told_of_header: str) -> str:
+    """Names of columns, if the first line of a file looks like data, and what reads it if not."""
     are_data = any(number_of(name) is not None or DATE.fullmatch(name) for name in names)
     is_header = named_rows(names) or is_headed(names[0], "words in rows")
     if is_header or not are_data or not table.may_lack_header:
@@ -43,16 +45,16 @@ def _headless(table: Table, names: Names, labels: Names) -> str:
     told = table.options(columns=columns_of(len(table.names), len(labels)))
     if len(labels) == 1 and table.names_words(names[0]):
         told += f", {table.options(transpose=True)}"
-    elif len(labels) == 1:
-        told += f" (and {table.options(transpose=True)} if its rows are words)"
-        told += f"; if it is one, {table.options(ids=labels[0])}"
+    elif labels:
+        told += f" (and {table.options(transpose=True)} if its rows are words)" * (len(labels) == 1)
+        told += f"; if it is one, {told_of_header}"
     return f"If its first line is no header, use {told}"
 
 
 def _cells(table: Table, names: Names, ids: Name) -> str:
     """Code for lists of other than words, or counts by word, in the cells of a column."""
     code = [table.call_of_cells(name, ids) for name in names if table.kind(name) == "cells"]
-    told = "With lists of other than words, or counts by word, in each row, use"
+    told = "with lists of other than words, or counts by word, in each row, use"
     return f"{told} {code[0]}" if code else ""
 
 
@@ -68,7 +70,7 @@ def _marks(table: Table, labels: Names, numbers: Names, ids: Name) -> str:
     code += f"{list(marks)}".join("[]") * bool(numbers)
     code += f".isin({sorted(set().union(*marks.values()))})"
     code += ".T" * any(map(table.names_words, named))
-    return f"With marks of what is there, use polyabayes.Corpus({code})"
+    return f"with marks of what is there, use polyabayes.Corpus({code})"
 
 
 def _topics(table: Table, labels: Names, numbers: Names) -> str:
@@ -78,7 +80,7 @@ def _topics(table: Table, labels: Names, numbers: Names) -> str:
     if not (are_below and np.allclose([*map(sum, held)], 1, atol=ROUNDED)):
         return ""
     code = f"{OF_TOPICS}{table.as_frame}.set_index({labels}).T)"
-    return f"Topics or signatures, with words in rows, are read by {code}"
+    return f"topics or signatures, with words in rows, are read by {code}"
 
 
 def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: Name) -> Names:
@@ -116,9 +118,12 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({code})"
     survey += "; polyabayes.LatentClassAnalysis takes the same columns"
     found = _lists(table, names) if labels == names and table.as_lists else []
+    codes = [] if found else _alike(table, [x for x in labels if x not in (ids, word, *dated)])
+    melted = [_melted(table, names, codes, [*filter(None, [ids]), *others])] if codes else []
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
-        return [*found, survey]
-    bodies = [x for x in labels if x not in (*answers, *dated)]
+        return [*found, survey, *melted]
+    found += melted
+    bodies = [x for x in labels if x not in (*answers, *codes, *dated)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     rows = [name for name in labels if table.is_distinct(name) and ids is None]
     plain = [name for name in rows if name not in (*texts, *dated)]
@@ -156,6 +161,29 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, chan
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += f".drop(columns={left_out})" * bool(left_out)
     return f"polyabayes.Corpus({code}{change}.set_index({labels}).T)"
+
+
+def _alike(table: Table, names: Names) -> Names:
+    """Columns of names that share some of them, as codes of one kind in several columns."""
+    held = {x: {*table.values(x)} - {None} for x in names if table.kind(x) in PLAIN_KINDS}
+    n_columns = Counter(chain(*held.values()))
+    return [name for name in held if any(n_columns[x] > 1 for x in held[name])]
+
+
+def _melted(table: Table, names: Names, codes: Names, others: Names) -> str:
+    """Code of a corpus with a document for each row, whose words stand in several columns."""
+    code, word = table.as_frame, commonprefix(codes).rstrip(" ._-0123456789") or "code"
+    ids = next((name for name in others if name not in codes and table.is_distinct(name)), None)
+    if ids is None:
+        code, ids = f"{code}.reset_index(names='document')", "document"
+    while word in names:
+        word += "_"
+    kept = [ids, *(x for x in names if x not in (ids, *codes) and x.lower() not in NAMES["count"])]
+    kept, codes = ([table.keys.get(name, name) for name in own] for own in (kept, codes))
+    code += f".melt(id_vars={kept}, value_vars={codes}, value_name={word!r})"
+    code += f".dropna(subset=[{word!r}]), document={ids!r}, word={word!r})"
+    told = "with codes of one kind in several columns, use polyabayes.Corpus.from_table("
+    return told + code
 
 
 def _lists(table: Table, names: Names) -> Names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
+from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.table import Table
 from polyabayes.data.counts import CountMatrix, Words
@@ -30,6 +32,8 @@ _WORDS_OF_ITEM = 4
 # Burmese, Khmer, Japanese or Chinese that is longer than a word.
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
 _MARKUP = re.compile(r"</?[a-zA-Z!?][^<>]*>|&#?\w+;")
+# Speakers and names of parts before a colon, perhaps after a time.
+_LABEL = r"(?m)^ *(?:[\[(]?\d[\d:.,]*[\])]? +)?(\w[^\n:.!?]{1,30}):(?=\s)"
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
 _OWN_LIST = "english"
@@ -127,7 +131,7 @@ def count_texts(
         if not are_tokens:
             texts = checked_texts(texts)
             if not {"token_pattern", "tokenizer", "analyzer", "preprocessor"} & options.keys():
-                for warn_of in (_warn_of_scripts, _warn_of_items, _warn_of_markup):
+                for warn_of in (_warn_of_scripts, _warn_of_items, _warn_of_markup, _warn_of_labels):
                     warn_of(texts[:_TEXTS_LOOKED_AT])
         counts = vectoriser.fit_transform(texts)
     except InvalidTypeError:
@@ -177,6 +181,16 @@ def _warn_of_markup(texts: list[str]) -> None:
     if 2 * len(found) > len(texts):
         told = f"most texts hold markup, as {found[0]!r:.40}, which counts as words: drop it by "
         told += "preprocessor=lambda text: re.sub('<[^>]*>', ' ', html.unescape(text)).lower()"
+        warn(told, DataWarning)
+
+
+def _warn_of_labels(texts: list[str]) -> None:
+    """Warn of lines that begin with the same labels, as speakers of interviews."""
+    held = [re.findall(_LABEL, text) for text in texts]
+    labels = [label for label, n in Counter(chain(*held)).items() if n > 1]
+    if 2 * sum(not {*own}.isdisjoint(labels) for own in held) > len(texts):
+        told = f"lines of most texts begin with labels, as {some(labels, 4)}, which count as words: "
+        told += f"drop them by preprocessor=lambda text: re.sub({_LABEL!r}, '', text).lower()"
         warn(told, DataWarning)
 
 
