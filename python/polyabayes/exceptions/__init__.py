@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 # The only error that needs scikit-learn, which imports more slowly than all the rest.
 __getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"not_fitted": ["NotFittedError"]})
 
-# Encloses the name of an argument in a message.
-_MARK = "\x1f"
+# Enclose the name of an argument in a message, and in a call.
+_MARK, _IN_CALL = "\x1f", "\x1e"
 
 
-def argument(name: str, value: Any = None) -> str:
-    """A reference to an argument in a message, optionally with a value.
+def argument(name: str, value: Any = None, call: str = "") -> str:
+    """A reference to an argument in a message, optionally with a value, or in a call.
 
-    In Python it reads as an argument; the command line shows its own option instead.
+    `call` is code up to the argument. In Python it reads as an argument; the command line shows its
+    own option instead.
 
     Examples
     --------
@@ -33,6 +34,7 @@ def argument(name: str, value: Any = None) -> str:
     "use method='vb'"
     """
     reference = name if value is None else f"{name}={value!r}"
+    reference = f"{call}{_IN_CALL}{reference}{_IN_CALL})" if call else reference
     return f"{_MARK}{reference}{_MARK}"
 
 
@@ -40,7 +42,7 @@ class _Message(Exception):  # noqa: N818
     """A message that refers to arguments."""
 
     def __str__(self) -> str:
-        return super().__str__().replace(_MARK, "")
+        return super().__str__().replace(_MARK, "").replace(_IN_CALL, "")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -51,7 +53,8 @@ class _Message(Exception):  # noqa: N818
         Blanks, not commas, are between arguments with values, as on the command line.
         """
         parts = super().__str__().split(_MARK)
-        told = [said(part) if ix % 2 else part for ix, part in enumerate(parts)]
+        own = [part.split(_IN_CALL)[part.count(_IN_CALL) // 2] for part in parts]
+        told = [said(part) if ix % 2 else part for ix, part in enumerate(own)]
         for ix in range(2, len(parts) - 1, 2):
             if parts[ix] == ", " and "=" in parts[ix - 1] and "=" in parts[ix + 1]:
                 told[ix] = " "

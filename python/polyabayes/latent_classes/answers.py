@@ -174,7 +174,12 @@ def ln_orders(tensor: CountTensor) -> float:
 
 
 def read_answers(
-    data: Any, items: Any, weights: Any, covariates: Collection[str] = (), missing: Any = ()
+    data: Any,
+    items: Any,
+    weights: Any,
+    covariates: Collection[str] = (),
+    missing: Any = (),
+    call: str = "classes.fit(frame, ",
 ) -> Answers:
     """Answers to fit classes to; columns of covariates are no items unless they are named.
 
@@ -189,7 +194,9 @@ def read_answers(
         named = () if items is None else columns
         _refuse_counts(frame[[column for column in others if column not in named]], bool(named))
     frame = without_missing(frame, columns, missing)
-    warn_of_non_answers(frame, columns, missing)
+    given = repr(weights) if isinstance(weights, str) else "weights"
+    call += f"weights={given}, " * (weights is not None)
+    warn_of_non_answers(frame, columns, missing, call)
     for column in columns:
         _refuse_measurement(frame[column], column)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
@@ -214,7 +221,9 @@ def read_answers(
     return Answers(tuple(map(str, columns)), labels, levels, counts)
 
 
-def warn_of_non_answers(frame: DataFrame, items: Sequence[Any], missing: Any = ()) -> None:
+def warn_of_non_answers(
+    frame: DataFrame, items: Sequence[Any], missing: Any = (), call: str = ""
+) -> None:
     """Warn of what may be no item, no respondent or no answer; nothing is dropped.
 
     It names columns of names of rows, several of what an export adds (REDCap, Qualtrics,
@@ -246,7 +255,7 @@ def warn_of_non_answers(frame: DataFrame, items: Sequence[Any], missing: Any = (
         told += f"them out of {argument('items')}, or use frame.drop(columns={ids})"
         warn(told, DataWarning)
     if left := [item for item in items if item not in ids]:
-        warn_of_answers(frame, left, missing)
+        warn_of_answers(frame, left, missing, call)
 
 
 def like_answers(

@@ -65,13 +65,14 @@ def test_marks_of_missing_answers_are_named_and_left_out_if_asked_for(values, ma
 
 def test_a_code_of_one_item_that_is_an_answer_to_another_is_left_out_of_the_one(tmp_path):
     frame = pd.DataFrame({"trust": each(*range(11), 77), "vote": each(1, 2, 7), "q3": each(*"ab")})
-    told = r"use missing=\{'trust': \[77\], 'vote': \[7\]\}"
+    told = r"use polyabayes.CountTensor.from_frame\(frame, .*missing=\{'trust': \[77\], 'vote': \[7\]\}"
     with pytest.warns(DataWarning, match=told) as caught:
         pb.CountTensor.from_frame(frame)
-    missing = eval(str(caught[0].message).partition("missing=")[2].partition(";")[0])
+    call = str(caught[0].message).partition("use ")[2].partition(";")[0]
+    missing = eval(call.partition("missing=")[2].removesuffix(")"))
     with pytest.warns(DataWarning, match=told):
         pb.CountTensor.from_frame(frame, missing={"trust": [77]})
-    found = pb.CountTensor.from_frame(frame, missing=missing)
+    found = eval(call, {"polyabayes": pb, "frame": frame})
     assert [*map(list, found.labels[:2])] == [[str(x) for x in range(11)], ["1", "2"]]
     empty = pd.concat([frame, pd.DataFrame({"trust": [77, 7], "vote": [7, 7]})], ignore_index=True)
     classes = pb.LatentClassAnalysis(2, method="em", random_state=0)

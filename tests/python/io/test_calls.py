@@ -63,10 +63,13 @@ def test_answers_of_files_and_frames_are_looked_at_alike(tmp_path):
     frame.to_csv(path, index=False)
     for door, table in ((pb.read_tensor, path), (pb.CountTensor.from_frame, frame)):
         of_case = pytest.warns(DataWarning, match="differ only in case or blanks")
-        with pytest.warns(DataWarning, match=r"use missing=\['-9'\]"), of_case as caught:
+        with pytest.warns(DataWarning, match="mark missing") as marked, of_case as caught:
             assert door(table).labels[1].tolist() == ["1", "2"]
-        call = str(caught[-1].message).rpartition("use ")[2]
-        fixed = eval(call, {"frame": frame, "pandas": pd})
+        names = {"frame": frame, "pandas": pd, "polyabayes": pb}
+        call = str(marked[0].message).partition("use ")[2].partition(";")[0]
+        with of_case:
+            assert eval(call, names).labels[0].tolist() == ["No", "Yes", "yes "]
+        fixed = eval(str(caught[-1].message).rpartition("use ")[2], names)
         found = pb.CountTensor.from_frame(fixed, missing=["-9"])
         assert found.labels[0].tolist() == ["No", "Yes"]
     fruit = pd.DataFrame({"a": ["Apple", None, "Apple"], "b": [None, "Pear", "Pear"]})

@@ -30,7 +30,9 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     numbers = [name for name in names if name not in labels and name != ids]
     shares = table.presence(labels)
     told = table.under_units or _cells(table, names, ids) or _marks(table, labels, numbers, ids)
-    told = told or _topics(table, labels, numbers) or f"shares are no counts: {shares}" * bool(shares)
+    told = (
+        told or _topics(table, labels, numbers) or f"shares are no counts: {shares}" * bool(shares)
+    )
     told = told or "; ".join(_documents(table, names, labels, numbers, ids))
     told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]
@@ -104,6 +106,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     terms = [x for x in names if x not in (document, count) and not table.is_dated(x)] or names
     items = [x for x in terms if is_headed(x, "items")]
     term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
+    # Long tables have one column of counts.
+    is_long &= bool(word or items) or len({*whole} - {document, term}) < 2
     # A column of whole numbers that is left may hold the counts.
     alone = [x for x in whole if x not in (document, term)] if is_long and count is None else []
     counted = alone[0] if len(alone) == 1 else count

@@ -189,7 +189,9 @@ def _warn_of_labels(texts: list[str]) -> None:
     held = [re.findall(_LABEL, text) for text in texts]
     labels = [label for label, n in Counter(chain(*held)).items() if n > 1]
     if 2 * sum(not {*own}.isdisjoint(labels) for own in held) > len(texts):
-        told = f"lines of most texts begin with labels, as {some(labels, 4)}, which count as words: "
+        told = (
+            f"lines of most texts begin with labels, as {some(labels, 4)}, which count as words: "
+        )
         told += f"drop them by preprocessor=lambda text: re.sub({_LABEL!r}, '', text).lower()"
         warn(told, DataWarning)
 

@@ -80,13 +80,13 @@ def without_missing(
 
 
 def warn_of_answers(
-    frame: pd.DataFrame, items: Sequence[Any], missing: Any, *, has_counts: bool = False
+    frame: pd.DataFrame, items: Sequence[Any], missing: Any, call: str, *, has_counts: bool = False
 ) -> None:
     """Warn of further headers, marks of missing answers, several choices, and several spellings.
 
     Headers are rows that nobody else is like, unless the rows have counts. In a table of which
-    nobody has said what is `missing`, blanks beside one answer may be answers. The calls have the
-    frame's own code, if its attributes hold it.
+    nobody has said what is `missing`, blanks beside one answer may be answers; `call` is code of the
+    call up to this argument. The calls have the frame's own code, if its attributes hold it.
     """
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
@@ -120,12 +120,12 @@ def warn_of_answers(
         if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
             every = {x: [*given.get(str(x), ()), *own[x]] for x in items}
             named = {x: held for x, held in every.items() if held}
-        use = argument("missing", named) + " of read_tensor" * ("code" in frame.attrs)
-        told = f"{told}; if so, use {use}; else they count as answers"
+        told = f"{told}; if so, use {argument('missing', named, call)}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)
     if len(blank) > 1:
-        told = f"{some(blank, 3)} have one answer or none: if blanks are missing, missing=[]; if "
-        warn(f"{told}answers, use {code}.assign(**{code}[{blank}].notna())", DataWarning)
+        told = f"{some(blank, 3)} have one answer or none: if blanks are missing, use "
+        told += f"{argument('missing', [], call)}; if answers, use {code}.assign("
+        warn(f"{told}**{code}[{blank}].notna())", DataWarning)
     if spellings:
         told = f"answers of {some(list(spellings), 3)} differ only in case or blanks: if they are "
         warn(f"{told}the same, use {code}.replace({spellings})", DataWarning)

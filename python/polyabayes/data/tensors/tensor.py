@@ -291,7 +291,9 @@ class CountTensor:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
         codes, labels = zip(*(_factors.factor(table, x) for x in columns), strict=True)
-        warn_of_answers(table, columns, missing, has_counts=counts is not None)
+        call = f"polyabayes.CountTensor.from_frame(frame, {columns}, {counts!r}, "
+        call = table.attrs.get("call", call)
+        warn_of_answers(table, columns, missing, call, has_counts=counts is not None)
         coordinates = np.stack(codes, axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:

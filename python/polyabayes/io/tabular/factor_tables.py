@@ -55,6 +55,9 @@ def read_factor_csv(
         }
         frame = pandas.DataFrame(factors, index=lines)
         frame.attrs["code"] = table.as_frame
+        given = {"axes": axes, "counts": counts, "sep": sep, "skiprows": skiprows or None}
+        given |= {"columns": columns, "encoding": encoding if encoding != "utf-8" else None}
+        frame.attrs["call"] = _call(path, "csv", given)
         return CountTensor.from_frame(frame, axes, counts, missing=missing)
 
 
@@ -69,7 +72,14 @@ def read_factor_parquet(
     frame = read_parquet_frame(path)
     with content_of(path):
         frame.attrs["code"] = f"pandas.read_parquet({str(path)!r})"
+        frame.attrs["call"] = _call(path, "parquet", {"axes": axes, "counts": counts})
         return CountTensor.from_frame(frame, axes, counts, missing=missing)
+
+
+def _call(path: Path, name: str, given: dict[str, Any]) -> str:
+    """Code of a call that reads a file of a format, up to its last argument."""
+    told = "".join(f"{option}={x!r}, " for option, x in given.items() if x is not None)
+    return f"polyabayes.read_tensor({str(path)!r}, format={name!r}, {told}"
 
 
 def write_factor_csv(tensor: CountTensor, path: Path) -> None:

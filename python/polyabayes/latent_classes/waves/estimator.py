@@ -189,7 +189,7 @@ class LatentTransitionAnalysis(FittedWaves):
         if frame_of(X) is None:
             raise InvalidTypeError(f"X must be a data frame, got {type(X).__name__}")
         flat = [column for wave in columns for column in wave]
-        answers = read_answers(X, flat, weights, missing=missing)
+        answers = read_answers(X, flat, weights, (), missing, "classes.fit(frame, waves=waves, ")
         self._sampling = "" if weights is None else RowWeights.of(answers, weights).sentence(self)
         self._columns, self._missing = columns, marks_by_column(missing, flat)
         self._labels = self._labels_of(answers)
