@@ -11,7 +11,7 @@ from polyabayes.data.names import NAMES
 
 # Options of pandas and the numbers that they read, in the order in which they are tried.
 _WRITTEN: dict[re.Pattern[str], dict[str, str]] = {
-    re.compile(f"[+-]?({digits})%?"): options
+    re.compile(f"[+-]?({digits})( ?%)?"): options
     for digits, options in (
         (r"([1-9]\d?\d?(\.\d{3})+|\d{1,3})(,\d+)?", {"thousands": ".", "decimal": ","}),
         (r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", {}),

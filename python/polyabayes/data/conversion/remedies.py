@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from os.path import commonprefix
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -107,7 +105,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     items = [x for x in terms if is_headed(x, "items")]
     term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
     # Long tables have one column of counts.
-    is_long &= bool(word or items) or len({*whole} - {document, term}) < 2
+    is_long &= table.kind(term) != "number" or bool(items) or len({*whole} - {document, term}) < 2
     # A column of whole numbers that is left may hold the counts.
     alone = [x for x in whole if x not in (document, term)] if is_long and count is None else []
     counted = alone[0] if len(alone) == 1 else count
@@ -122,12 +120,12 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({code})"
     survey += "; polyabayes.LatentClassAnalysis takes the same columns"
     found = _lists(table, names) if labels == names and table.as_lists else []
-    codes = [] if found else _alike(table, [x for x in labels if x not in (ids, word, *dated)])
-    melted = [_melted(table, names, codes, [*filter(None, [ids]), *others])] if codes else []
+    are_codes = not ({*table.codes}.isdisjoint(labels) or word in labels or found)
+    melted = [table.melted] * are_codes
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
         return [*found, survey, *melted]
     found += melted
-    bodies = [x for x in labels if x not in (*answers, *codes, *dated)]
+    bodies = [x for x in labels if x not in (*answers, *table.codes, *dated)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     rows = [name for name in labels if table.is_distinct(name) and ids is None]
     plain = [name for name in rows if name not in (*texts, *dated)]
@@ -165,29 +163,6 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, chan
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += f".drop(columns={left_out})" * bool(left_out)
     return f"polyabayes.Corpus({code}{change}.set_index({labels}).T)"
-
-
-def _alike(table: Table, names: Names) -> Names:
-    """Columns of names that share some of them, as codes of one kind in several columns."""
-    held = {x: {*table.values(x)} - {None} for x in names if table.kind(x) in PLAIN_KINDS}
-    n_columns = Counter(chain(*held.values()))
-    return [name for name in held if any(n_columns[x] > 1 for x in held[name])]
-
-
-def _melted(table: Table, names: Names, codes: Names, others: Names) -> str:
-    """Code of a corpus with a document for each row, whose words stand in several columns."""
-    code, word = table.as_frame, commonprefix(codes).rstrip(" ._-0123456789") or "code"
-    ids = next((name for name in others if name not in codes and table.is_distinct(name)), None)
-    if ids is None:
-        code, ids = f"{code}.reset_index(names='document')", "document"
-    while word in names:
-        word += "_"
-    kept = [ids, *(x for x in names if x not in (ids, *codes) and x.lower() not in NAMES["count"])]
-    kept, codes = ([table.keys.get(name, name) for name in own] for own in (kept, codes))
-    code += f".melt(id_vars={kept}, value_vars={codes}, value_name={word!r})"
-    code += f".dropna(subset=[{word!r}]), document={ids!r}, word={word!r})"
-    told = "with codes of one kind in several columns, use polyabayes.Corpus.from_table("
-    return told + code
 
 
 def _lists(table: Table, names: Names) -> Names:

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 from polyabayes.data.conversion import numbers as _numbers
 from polyabayes.data.counts import CountMatrix
-from polyabayes.data.names import NAMES, headed, is_headed
+from polyabayes.data.names import NAMES, counts_nothing, headed, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class Table(Protocol):
         if text in NAMES["missing"] or (number is not None and number != number):
             change = self.completion([x for x in self.names if self.kind(x) == "number"])
             told = f"where nothing was counted, {self.call(filled)}"
+            told += f"; {self.melted}" * self.are_codes_first
             if "dropna" in change:
                 told = f"without rows that count nothing, {self.call(change)}"
         elif number is not None and number < 0 and is_count:
@@ -151,7 +153,7 @@ class Table(Protocol):
             kept = f"`{name}` not in {sorted(x for x in texts if not _numbers.is_like_a_number(x))}"
             told = f"without rows of others than counts, {self.call(f'.query({kept!r})')}"
         elif number is None:
-            told = self.under_units
+            told = self.under_units or self.melted
         return f"; {told}" * bool(told)
 
     @cached_property
@@ -166,6 +168,56 @@ class Table(Protocol):
             return ""
         code = ".iloc[1:].reset_index(drop=True).infer_objects()"
         return f"its first row holds no counts: without it, use {self.call(code)}"
+
+    @cached_property
+    def codes(self) -> list[str]:
+        """Columns that share values, as codes of one kind: texts, or numbers if there are none."""
+        names = [
+            x for x in self.names if self.kind(x) in PLAIN_KINDS and x != self.given.get("ids")
+        ]
+        others = {
+            x for x in names if counts_nothing(x) or is_headed(x, "units") or self.is_dated(x)
+        }
+        others |= self.marks_of_presence(names).keys()
+        held = {x: {*self.values(x)} - {None} for x in names if x not in others}
+        shared = {x for x, n in Counter(chain(*held.values())).items() if n > 1}
+        texts = {x for x in shared if not _numbers.is_like_a_number(str(x))} - {*NAMES["missing"]}
+        known = set(chain(*(own for own in held.values() if own & (texts or shared))))
+        return [name for name, own in held.items() if own & (texts or shared) or own <= known]
+
+    @property
+    def are_codes_first(self) -> bool:
+        """Whether all blanks among codes in several columns are in the last ones of their rows."""
+        rows = zip(*map(self.values, self.codes), strict=True)
+        return bool(self.codes) and all(
+            None not in row[: len(row) - row.count(None)] for row in rows
+        )
+
+    @cached_property
+    def melted(self) -> str:
+        """Code of a corpus with a document for each row, whose words are codes in several columns."""
+        if not self.codes:
+            return ""
+        code, rest = self.as_frame, [x for x in self.names if x not in self.codes]
+        if code.startswith("pandas.read_csv(") and "dtype=" not in code:
+            code = f"{code[:-1]}, dtype=str)"
+        names = [
+            x for x in rest if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")
+        ]
+        ids = next((x for x in names if x and self.is_distinct(x)), None)
+        if ids is None:
+            code, ids = f"{code}.reset_index(names='document')", "document"
+        word = commonprefix(self.codes).rstrip(" ._-[(?:") or "code"  # noqa: RUF071
+        while word in self.names:
+            word += "_"
+        kept = [ids, *(x for x in rest if x not in (ids, "") and x.lower() not in NAMES["count"])]
+        kept, codes = ([self.keys.get(x, x) for x in own] for own in (kept, self.codes))
+        code += f".melt(id_vars={kept}, value_vars={codes}, value_name={word!r})"
+        code += f".dropna(subset=[{word!r}])"
+        if "dtype=" not in code and all(self.kind(x) == "number" for x in self.codes):
+            code += ".convert_dtypes()"
+        told = f"with codes of one kind in several columns, use polyabayes.{self.maker}"
+        return f"{told}({code}, document={ids!r}, word={word!r})"
 
     def completion(self, names: Sequence[str]) -> str:
         """Code for blanks in columns of counts: 0, unless rows count nothing, as notes."""

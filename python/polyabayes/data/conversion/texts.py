@@ -24,7 +24,7 @@ Place = Callable[[int], str]
 
 ON_EMPTY = ("raise", "drop", "keep")
 _MOST_PLACES = 50
-_MISSING = ("NA", "NaN", "nan", "<NA>")
+_MISSING = ("NA", "NaN", "nan", "<NA>", "N/A", "#N/A", "NULL", "[deleted]", "[removed]")
 _TEXTS_LOOKED_AT = 200
 # Items have at most so many words.
 _WORDS_OF_ITEM = 4
