@@ -359,8 +359,8 @@ class Corpus(DocumentCounts):
         """Sizes and the most frequent words, for notebooks."""
         words = ", ".join(f"{word} {n:,}" for word, n in self.top_words(_WORDS_SHOWN))
         facts = {**self.summary()._facts(), "most frequent": words}
-        columns = {"": list(facts), "corpus": list(facts.values())}
-        return html_table(columns_of(columns), repr(self).strip("<>"))
+        columns = columns_of({"": list(facts), "corpus": list(facts.values())})
+        return html_table(columns, repr(self).strip("<>"))
 
 
 def of_layer(documents: Any, layer: str | None) -> Any:

@@ -32,11 +32,9 @@ MAX_COUNT = 2**32 - 1
 _EXPOSURES = (1e-100, 1e100)
 _NUMERIC_KINDS = "biufc"
 # Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
-_OF_DOCUMENTS = re.compile(
-    r"[ACGT]{14,16}-\d+|[ACGT]{16}|TCGA-\w\w-\w{4}.*|"
-    r"(?i:(text|doc|document)[ _.-]?\d+|.+\.(txt|pdf|docx?|html?|xml|json))"
+_OF_DOCUMENTS, _OF_GENES = (
+    re.compile("|".join(NAMES[f"names of {x}"])) for x in ("documents", "words")
 )
-_OF_GENES = re.compile(r"ENS[A-Z]*G\d{11}(\.\d+)?|(OTU|ASV)_?\d+|[ACGT]\[[ACGT]>[ACGT]\][ACGT]")
 _LABELS_LOOKED_AT = 10
 _FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
 _NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"

@@ -12,11 +12,7 @@ _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for line in _LINES)}
 # Headers of names and of measures, which count no word, and kinds of headers, without blanks and
 # signs.
-OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?|(?i:geneid|otuid|entrezid)")
-_MEASURED = re.compile(
-    r"(?i:.*[^\W\d].*[_ .(\[](cm|mm|km|kg|mg|pct|percent|ppm|psu)[)\]]?|.*[^\W\d].*%[)\]]?|"
-    r"days?[_ .-]since.*|.*[_ .-]code)"
-)
+OF_NAMES, _MEASURED = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured"))
 _HEADERS = {
     kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?s?")
     for kind in ("times", "units", "items", "words in rows")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -153,7 +152,7 @@ class Table(Protocol):
             kept = f"`{name}` not in {sorted(x for x in texts if not _numbers.is_like_a_number(x))}"
             told = f"without rows of others than counts, {self.call(f'.query({kept!r})')}"
         elif number is None:
-            told = self.under_units or self.melted
+            told = self.under_units or self.melted * bool(self.codes)
         return f"; {told}" * bool(told)
 
     @cached_property
@@ -183,41 +182,32 @@ class Table(Protocol):
         shared = {x for x, n in Counter(chain(*held.values())).items() if n > 1}
         texts = {x for x in shared if not _numbers.is_like_a_number(str(x))} - {*NAMES["missing"]}
         known = set(chain(*(own for own in held.values() if own & (texts or shared))))
-        return [name for name, own in held.items() if own & (texts or shared) or own <= known]
+        return [name for name, own in held.items() if known and own <= known]
 
     @property
     def are_codes_first(self) -> bool:
-        """Whether all blanks among codes in several columns are in the last ones of their rows."""
-        rows = zip(*map(self.values, self.codes), strict=True)
-        return bool(self.codes) and all(
-            None not in row[: len(row) - row.count(None)] for row in rows
-        )
+        """Whether columns of codes are blank only where those to their right are, too."""
+        rows = [*zip(*map(self.values, self.codes), strict=True)] * ("axes" not in self.given)
+        return bool(rows) and all(None not in row[: len(row) - row.count(None)] for row in rows)
 
-    @cached_property
+    @property
     def melted(self) -> str:
-        """Code of a corpus with a document for each row, whose words are codes in several columns."""
-        if not self.codes:
-            return ""
-        code, rest = self.as_frame, [x for x in self.names if x not in self.codes]
-        if code.startswith("pandas.read_csv(") and "dtype=" not in code:
-            code = f"{code[:-1]}, dtype=str)"
-        names = [
+        """Code of a corpus with a document for each row, whose words are codes in columns."""
+        code, rest = self.as_frame, [x for x in self.names if x and x not in self.codes]
+        # Codes such as 250.00 and 011 are texts.
+        is_read = code.startswith("pandas.read_csv(") and "dtype=" not in code
+        code = f"{code[:-1]}, dtype=str)" if is_read else f"{code}.convert_dtypes()"
+        names = (
             x for x in rest if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")
-        ]
-        ids = next((x for x in names if x and self.is_distinct(x)), None)
-        if ids is None:
-            code, ids = f"{code}.reset_index(names='document')", "document"
-        word = commonprefix(self.codes).rstrip(" ._-[(?:") or "code"  # noqa: RUF071
-        while word in self.names:
-            word += "_"
-        kept = [ids, *(x for x in rest if x not in (ids, "") and x.lower() not in NAMES["count"])]
+        )
+        ids = next(filter(self.is_distinct, names), "document")
+        kept = [ids, *(x for x in rest if x != ids and x.lower() not in NAMES["count"])]
         kept, codes = ([self.keys.get(x, x) for x in own] for own in (kept, self.codes))
+        word = "code" + "_" * ("code" in self.names)
+        code += ".reset_index(names='document')" * (ids not in rest)
         code += f".melt(id_vars={kept}, value_vars={codes}, value_name={word!r})"
-        code += f".dropna(subset=[{word!r}])"
-        if "dtype=" not in code and all(self.kind(x) == "number" for x in self.codes):
-            code += ".convert_dtypes()"
-        told = f"with codes of one kind in several columns, use polyabayes.{self.maker}"
-        return f"{told}({code}, document={ids!r}, word={word!r})"
+        told = "with codes of one kind in several columns, use polyabayes.Corpus.from_table("
+        return f"{told}{code}.dropna(subset=[{word!r}]), document={ids!r}, word={word!r})"
 
     def completion(self, names: Sequence[str]) -> str:
         """Code for blanks in columns of counts: 0, unless rows count nothing, as notes."""

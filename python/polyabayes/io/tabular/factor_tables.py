@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
-_COUNTS = "count"
+_COUNTS, _UNNAMED = "count", ("path", "missing")
 _WHOLE = re.compile(r"[+-]?\d+\.0*")
 
 
@@ -39,7 +39,7 @@ def read_factor_csv(
     numbers. Levels that do not occur are unknown; those that may mark missing values, such as
     ``NA``, are labels, with a warning, unless they are among `missing`.
     """
-    pandas = import_pandas()
+    call, pandas = _call("csv", locals()), import_pandas()
     table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
     table.maker, table.given = "CountTensor.from_frame", {"axes": axes, "counts": counts}
     with content_of(path):
@@ -54,10 +54,7 @@ def read_factor_csv(
             for name in names
         }
         frame = pandas.DataFrame(factors, index=lines)
-        frame.attrs["code"] = table.as_frame
-        given = {"axes": axes, "counts": counts, "sep": sep, "skiprows": skiprows or None}
-        given |= {"columns": columns, "encoding": encoding if encoding != "utf-8" else None}
-        frame.attrs["call"] = _call(path, "csv", given)
+        frame.attrs |= {"code": table.as_frame, "call": call}
         return CountTensor.from_frame(frame, axes, counts, missing=missing)
 
 
@@ -69,17 +66,19 @@ def read_factor_parquet(
     Its table is as for :meth:`CountTensor.from_frame`; `axes` and `counts` are as for
     :func:`read_factor_csv`.
     """
-    frame = read_parquet_frame(path)
+    call, frame = _call("parquet", locals()), read_parquet_frame(path)
     with content_of(path):
-        frame.attrs["code"] = f"pandas.read_parquet({str(path)!r})"
-        frame.attrs["call"] = _call(path, "parquet", {"axes": axes, "counts": counts})
+        frame.attrs |= {"code": f"pandas.read_parquet({str(path)!r})", "call": call}
         return CountTensor.from_frame(frame, axes, counts, missing=missing)
 
 
-def _call(path: Path, name: str, given: dict[str, Any]) -> str:
-    """Code of a call that reads a file of a format, up to its last argument."""
-    told = "".join(f"{option}={x!r}, " for option, x in given.items() if x is not None)
-    return f"polyabayes.read_tensor({str(path)!r}, format={name!r}, {told}"
+def _call(name: str, given: Mapping[str, Any]) -> str:
+    """Code of the call that reads a file of a format with given options, up to its last argument.
+
+    Others than `missing` are named, unless they are empty.
+    """
+    told = "".join(f", {x}={own!r}" for x, own in given.items() if own and x not in _UNNAMED)
+    return f"polyabayes.read_tensor({str(given['path'])!r}, format={name!r}{told}, "
 
 
 def write_factor_csv(tensor: CountTensor, path: Path) -> None:
