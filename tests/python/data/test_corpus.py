@@ -4,10 +4,9 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
-from helpers.refusals import assert_refused
 from helpers.small_models import known_lda
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError
 
 DENSE = np.array([[2, 0, 1, 0], [0, 0, 0, 0], [0, 3, 0, 5]])
 WORDS = ["urn", "ball", "colour", "draw"]
@@ -117,57 +116,6 @@ def test_bad_count_is_refused_with_its_place(value, says, container):
         as_corpus(documents, "x")
 
 
-def entries_of_one_cell(*counts):
-    return sparse.coo_matrix((counts, ([0, 0], [1, 1])), shape=(1, 2))
-
-
-@pytest.mark.parametrize(
-    ("documents", "error", "says"),
-    [
-        (np.array([1, 2]), InvalidArgumentError, "Expected 2D array, got 1D.*Reshape your data"),
-        (np.array(3), InvalidArgumentError, "Expected 2D array, got scalar"),
-        (np.ones((2, 2, 2)), InvalidArgumentError, "Expected 2D array, got 3D"),
-        (sparse.coo_array([1, 2]), InvalidArgumentError, "Expected 2D array, got 1D"),
-        (
-            np.empty((0, 3)),
-            InvalidArgumentError,
-            r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required\.",
-        ),
-        (
-            sparse.csr_matrix((3, 0)),
-            InvalidArgumentError,
-            r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required\.",
-        ),
-        (pd.DataFrame(), InvalidArgumentError, r"0 sample\(s\)"),
-        (DENSE * 1j, InvalidArgumentError, "Complex data not supported"),
-        (np.array([[1, -3]]), InvalidCountsError, r"Negative values .* -3 at document \(row\) 0"),
-        (np.uint64([[1, 2**64 - 1]]), InvalidCountsError, "above .* 18446744073709551615"),
-        # NaN is named before the fractions around it.
-        ([[0.5, np.nan]], InvalidCountsError, "NaN"),
-        (entries_of_one_cell(-1, 2), InvalidCountsError, "Negative values"),
-        (entries_of_one_cell(2**32 - 1, 1), InvalidCountsError, r"above 2\*\*32 - 1: 4294967296"),
-        (
-            pd.DataFrame({"urn": pd.array([1, None], dtype="Int64")}),
-            InvalidCountsError,
-            r"NaN.*document \(row\) 1",
-        ),
-        (np.ma.masked_equal([[5, 3], [4, 0]], 4), InvalidCountsError, "masked entries"),
-        (["one text", None], InvalidTypeError, "document 1 is None, not a text"),
-        (np.array([["a"]], dtype=object), InvalidTypeError, "could not convert string"),
-        (
-            np.array([[{"a": 1}]], dtype=object),
-            InvalidTypeError,
-            "argument must be .* string.* number",
-        ),
-        ([[1, 2], [3]], InvalidTypeError, "Corpus.from_documents"),
-        (np.array([["2020-01-01"]], dtype="M8[D]"), InvalidTypeError, "datetime64"),
-        (pd.DataFrame({"a": ["x"], "b": [1], "c": ["y"]}), InvalidArgumentError, "ids='a'"),
-    ],
-)
-def test_what_is_no_count_matrix_is_refused(documents, error, says):
-    assert_refused(error, says, as_corpus, documents)
-
-
 def test_frame_brings_words_and_ids():
     corpus = as_corpus(pd.DataFrame(DENSE, columns=WORDS, index=["a", "b", "c"]))
     assert corpus.vocabulary.tolist() == WORDS
@@ -176,20 +124,6 @@ def test_frame_brings_words_and_ids():
     assert as_corpus(pd.DataFrame(DENSE)[1:]).ids.tolist() == ["1", "2"]
     with pytest.raises(InvalidArgumentError, match="'urn' twice"):
         as_corpus(pd.DataFrame(DENSE[:, :2], columns=["urn", "urn"]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "says"),
-    [
-        ({"vocabulary": WORDS[:3]}, InvalidArgumentError, "vocabulary has 3 entries.* 4 words"),
-        ({"ids": ["a"]}, InvalidArgumentError, "ids has 1 entries.* 3 documents"),
-        ({"vocabulary": ["urn", "a", "b", "urn"]}, InvalidArgumentError, "'urn' twice.* at 3"),
-        ({"vocabulary": [1, 2, 3, 4]}, InvalidTypeError, "entry 0 is 1 of type int"),
-        ({"vocabulary": "abcd"}, InvalidTypeError, "sequence of str"),
-    ],
-)
-def test_labels_must_fit(arguments, error, says):
-    assert_refused(error, says, Corpus, DENSE, **arguments)
 
 
 def test_sizes(corpus):

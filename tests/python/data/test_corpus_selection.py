@@ -109,18 +109,6 @@ def test_alignment_drops_unseen_words_only_on_request(corpus):
     assert n_dropped == 8
 
 
-def test_alignment_refuses_what_it_cannot_do(corpus):
-    many = Corpus(np.ones((1, 20), dtype=int), [f"w{i:02}" for i in range(20)])
-    for given, arguments, says in (
-        (Corpus(DENSE), [WORDS], "no vocabulary"),
-        (corpus, [WORDS, "ignore"], "unseen must be"),
-        (corpus, [[]], "holds no words"),
-        (corpus, [["urn", "urn"]], "'urn' twice"),
-        (many, [["other"]], r"20 words \('w00', .*'w04' and 15 more\)"),
-    ):
-        assert_refused(InvalidArgumentError, says, given.aligned_to, *arguments)
-
-
 def test_metadata_stays_with_its_documents():
     corpus = Corpus(DENSE, WORDS, ["a", "b", "c"], metadata=METADATA)
     assert corpus.metadata.index.tolist() == ["a", "b", "c"]
@@ -155,19 +143,6 @@ def test_metadata_survives_a_file(tmp_path):
         with pytest.raises(InvalidTypeError, match=r"metadata cannot be written .*one type"):
             write_corpus(Corpus(DENSE, metadata=pd.DataFrame({"x": bad})), tmp_path / "y.npz")
     assert not (tmp_path / "y.npz").exists()
-
-
-@pytest.mark.parametrize(
-    ("metadata", "error", "says"),
-    [
-        ({"year": [1, 2]}, InvalidArgumentError, "metadata has 2 rows for 3 documents"),
-        ({"year": [1, 2, 3], "day": [1]}, InvalidArgumentError, "one value for each document"),
-        ([1, 2, 3], InvalidTypeError, "metadata must be a DataFrame or map names"),
-        (pd.DataFrame([[1, 2]] * 3, columns=["a", "a"]), InvalidArgumentError, "column 'a' twice"),
-    ],
-)
-def test_metadata_must_fit(metadata, error, says):
-    assert_refused(error, says, Corpus, DENSE, metadata=metadata)
 
 
 def test_documents_by_name_and_one_by_one(corpus):

@@ -202,20 +202,6 @@ def test_folder_of_text(tmp_path):
     assert_refused(FileFormatError, r"no \.txt file", read_corpus, empty)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "says"),
-    [
-        ({"stop_words": ["urn"]}, FileFormatError, "empty vocabulary"),
-        ({"encoding": "ascii"}, FileFormatError, "line 1: the file is not valid ascii"),
-        ({"ngrams": 2}, InvalidArgumentError, "unknown text option: .*ngrams"),
-        ({"min_df": "many"}, InvalidArgumentError, "'min_df'"),
-    ],
-)
-def test_bad_text(write, options, error, says):
-    content = "urn été" if "encoding" in options else "urn"
-    assert_refused(error, says, read_corpus, write("x.txt", content), **options)
-
-
 class FakeStemmer(ModuleType):
     def algorithms(self):
         return ["english"]

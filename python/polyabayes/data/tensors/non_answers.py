@@ -85,8 +85,8 @@ def warn_of_answers(
     """Warn of further headers, marks of missing answers, several choices, and several spellings.
 
     Headers are rows that nobody else is like, unless the rows have counts. In a table of which
-    nobody has said what is `missing`, blanks beside one answer may be answers; `call` is code of the
-    call up to this argument. The calls have the frame's own code, if its attributes hold it.
+    nobody has said what is `missing`, blanks beside one answer may be answers; `call` is code of
+    the call up to this argument. The calls have the frame's own code, if its attributes hold it.
     """
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
