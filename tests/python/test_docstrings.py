@@ -118,5 +118,5 @@ def test_the_walk_reaches_functions_classes_and_methods_of_every_kind():
         "models.lda.LatentDirichletAllocation.from_parameters",
         "models.lda.LatentDirichletAllocation.partial_fit",
         "models.fitted.topic_weights.TopicTransformer.transform",
-        "data.datasets.load_python_docs",
+        "datasets.load_python_docs",
     } <= reached
