@@ -67,9 +67,13 @@ def test_every_container_gives_the_same_canonical_counts(documents):
     assert corpus.ids is None
 
 
-def test_an_array_of_xarray_without_coordinates_is_an_array():
-    array = pytest.importorskip("xarray").DataArray(DENSE, dims=("document", "word"))
-    np.testing.assert_array_equal(dense(as_corpus(array)), DENSE)
+@pytest.mark.parametrize("names", [{}, {"word": WORDS}, {"document": ["a", "b", "c"]}])
+def test_axes_of_xarray_without_coordinates_go_by_place(names):
+    array = pytest.importorskip("xarray").DataArray(DENSE, dims=("document", "word"), coords=names)
+    corpus = as_corpus(array)
+    np.testing.assert_array_equal(dense(corpus), DENSE)
+    words, ids = corpus.vocabulary, corpus.ids
+    assert [words is None, ids is None] == ["word" not in names, "document" not in names]
 
 
 def test_booleans_count_once():

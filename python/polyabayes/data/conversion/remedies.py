@@ -120,8 +120,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({code})"
     survey += "; polyabayes.LatentClassAnalysis takes the same columns"
     found = _lists(table, names) if labels == names and table.as_lists else []
-    are_codes = not ({*table.codes}.isdisjoint(labels) or word in labels or found)
-    melted = [table.melted] * are_codes
+    are_codes = table.are_codes_first or not {*table.codes}.isdisjoint(labels)
+    melted = [table.melted] if are_codes and word not in labels and not found else []
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
         return [*found, survey, *melted]
     found += melted

@@ -186,9 +186,10 @@ class Table(Protocol):
 
     @property
     def are_codes_first(self) -> bool:
-        """Whether columns of codes are blank only where those to their right are, too."""
+        """Whether columns of codes have blanks, but only where those to their right have, too."""
         rows = [*zip(*map(self.values, self.codes), strict=True)] * ("axes" not in self.given)
-        return bool(rows) and all(None not in row[: len(row) - row.count(None)] for row in rows)
+        are_first = all(None not in row[: len(row) - row.count(None)] for row in rows)
+        return are_first and any(None in row for row in rows)
 
     @property
     def melted(self) -> str:
