@@ -10,7 +10,7 @@ import numpy as np
 
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
-from polyabayes.data.names import NAMES, counts_nothing, headed, is_headed, named_rows
+from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed, named_rows
 
 Name: TypeAlias = str | None
 Names: TypeAlias = list[str]
@@ -27,11 +27,13 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     labels = [name for name in names if name in labels or table.are_labels(name)]
     numbers = [name for name in names if name not in labels and name != ids]
     shares = table.presence(labels)
-    told = table.under_units or _cells(table, names, ids) or _marks(table, labels, numbers, ids)
+    cells = _cells(table, names, ids)
+    has_texts = any(table.kind(name) in ("text", "tokens") for name in names)
+    told = table.under_units or cells * (not has_texts) or _marks(table, labels, numbers, ids)
     told = (
         told or _topics(table, labels, numbers) or f"shares are no counts: {shares}" * bool(shares)
     )
-    told = told or "; ".join(_documents(table, names, labels, numbers, ids))
+    told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
     told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]
 
@@ -124,10 +126,10 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     melted = [table.melted] if are_codes and word not in labels and not found else []
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
         return [*found, survey, *melted]
-    found += melted
     bodies = [x for x in labels if x not in (*answers, *table.codes, *dated)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
-    rows = [name for name in labels if table.is_distinct(name) and ids is None]
+    rows = [x for x in names if (x in labels or OF_NAMES.fullmatch(x)) and ids is None]
+    rows = [name for name in rows if table.is_distinct(name)]
     plain = [name for name in rows if name not in (*texts, *dated)]
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
     is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])
@@ -143,9 +145,10 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     long += table.options(document=document, word=term, count=counted)
     long += " (each row counts once)" * (counted is None)
     found += [long] * is_long
-    are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
+    are_texts = not (numbers or found or melted) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
+    found += melted
     if len(whole) > 1 or not found:
         wide = table.call(change, **given) if change else table.options(**given)
         found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
