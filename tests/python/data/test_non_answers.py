@@ -129,6 +129,7 @@ def test_several_choices_in_an_answer_are_named_with_the_call_that_divides_them(
     assert tensor.marginal("hue__red").counts.tolist() == [8, 16, 16]
     assert told_of(frame.assign(hue=each("Yes, a lot", "Yes, a little", "No"))) == []
     assert told_of(frame.assign(hue=each("good", "very good", "bad", "very bad"))) == []
+    assert "by ' ': make" in told_of(frame.assign(hue=each("1", "2", "1 3", "2 3")))[0]
 
 
 def test_titles_and_merged_cells_of_spreadsheets_are_told_with_the_call_that_reads_them():

@@ -118,6 +118,9 @@ class Table(Protocol):
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         if text in NAMES["missing"] or (number is not None and number != number):
             change = self.completion([x for x in self.names if self.kind(x) == "number"])
+            # Only readers of files take texts for missing values.
+            is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
+            filled = ("" if is_read else f".replace({text!r}, 0)") + filled
             told = f"where nothing was counted, {self.call(filled)}"
             told += f"; {self.melted}" * self.are_codes_first
             if "dropna" in change:
@@ -362,13 +365,15 @@ def divider(levels: list[Any]) -> str:
     """What divides several choices in one answer; empty if nothing does.
 
     Some choice occurs in several answers; beside commas, as sentences have them, there are fewer
-    choices than answers, and beside blanks, each choice is an answer, too.
+    choices than answers, and beside blanks, each choice is a number, or an answer, too.
     """
     texts = [level.strip(" ,;|") for level in levels if isinstance(level, str)]
     for sep in ";|, ":
         choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
         is_shared = sep in ";|" and max(choices.values(), default=0) > 1
-        is_shared |= choices.keys() <= {*texts} if sep == " " else len(choices) < len(texts)
+        are_codes = all(map(str.isdigit, choices))
+        are_answers = are_codes or choices.keys() <= {*texts}
+        is_shared |= are_answers if sep == " " else len(choices) < len(texts)
         divided = [text for text in texts if sep in text]
         if divided and is_shared:
             return sep + " " * all(f"{sep} " in text for text in divided)
