@@ -100,8 +100,8 @@ def read_corpus(
         properties of the words, which are left out. In tables of texts, all other columns are
         metadata; name the column of texts here to keep it, too.
     sep : str, optional
-        Delimited files: the separator. Default: that of a first line ``sep=;``, else the most
-        frequent of ``, ; |`` and tab in the header.
+        Delimited files: the separator. Default: that of a first line ``sep=;``, else the one of
+        ``, ; |`` and tab that the header and most lines have as often, or else the most frequent.
     columns : sequence of str, optional
         Delimited files: names of the columns of a file without a header.
     transpose : bool, default=False

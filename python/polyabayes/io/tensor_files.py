@@ -50,8 +50,7 @@ def read_tensor(
         Tables: the column of counts. Default: a column with a name such as ``count`` or ``freq``;
         else each row counts once. Without `axes`, a column that may hold counts is refused.
     sep : str, optional
-        Delimited files: the separator. Default: the most frequent of ``, ; |`` and tab in the
-        header.
+        Delimited files: the separator. Default: as for :func:`polyabayes.read_corpus`.
     columns : sequence of str, optional
         Delimited files: names of the columns of a file without a header.
     encoding : str, default="utf-8"

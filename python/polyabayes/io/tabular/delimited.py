@@ -54,7 +54,7 @@ _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
 class Dialect:
     """How a file is divided into fields.
 
-    `sep` None means the most frequent separator of the header; quotes enclose fields that hold it.
+    `sep` None means that of :func:`separator_of`; quotes enclose fields that hold it.
     `skiprows` lines come before the header. `columns` are names for a file without a header. Fields
     that are among `missing` are read as empty. With `is_padded`, blanks follow the separators.
     """
