@@ -6,7 +6,7 @@ from scipy import sparse
 import polyabayes as pb
 from helpers.small_models import known_lda
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidCountsError
 
 DENSE = np.array([[2, 0, 1, 0], [0, 0, 0, 0], [0, 3, 0, 5]])
 WORDS = ["urn", "ball", "colour", "draw"]
@@ -72,6 +72,10 @@ def test_axes_of_xarray_without_coordinates_go_by_place(names):
     array = pytest.importorskip("xarray").DataArray(DENSE, dims=("document", "word"), coords=names)
     corpus = as_corpus(array)
     np.testing.assert_array_equal(dense(corpus), DENSE)
+    with pytest.warns(
+        DataWarning, match=r"named by 'species', .*use polyabayes.Corpus.from_table\(table.T\)"
+    ):
+        as_corpus(array.rename(document="species"))
     words, ids = corpus.vocabulary, corpus.ids
     assert [words is None, ids is None] == ["word" not in names, "document" not in names]
 

@@ -33,12 +33,11 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     neither package is imported. Several datasets and streamed datasets are refused.
     """
     loaded = sys.modules.get("pandas")
-    # A DataArray of xarray without coordinates is an array, and no table of its cells; its axes go
-    # by place if only one has them.
+    # Axes of a DataArray of xarray go by place if one has no coordinates.
+    if getattr(table, "ndim", 0) == 2 and len(getattr(table, "xindexes", "rc")) < 2:
+        table = table.to_pandas()
     if isinstance(table, np.ndarray) or not len(getattr(table, "coords", "named")):
         return None
-    if getattr(table, "ndim", 0) == 2 and len(getattr(table, "indexes", "rc")) < 2:
-        table = table.to_pandas()
     if loaded is not None and isinstance(table, loaded.DataFrame):
         _refuse_titles(table)
         return table
