@@ -111,6 +111,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     # A column of whole numbers that is left may hold the counts.
     alone = [x for x in whole if x not in (document, term)] if is_long and count is None else []
     counted = alone[0] if len(alone) == 1 else count
+    # Words that each occur once are names of rows.
+    is_long &= bool(word or items or counted) or not table.is_distinct(term)
     levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
     most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
     answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]
