@@ -28,8 +28,8 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     numbers = [name for name in names if name not in labels and name != ids]
     shares = table.presence(labels)
     cells = _cells(table, names, ids)
-    has_texts = any(table.kind(name) in ("text", "tokens") for name in names)
-    told = table.under_units or cells * (not has_texts) or _marks(table, labels, numbers, ids)
+    others = [name for name in labels if table.kind(name) != "cells" and name != ids]
+    told = table.under_units or cells * (not others) or _marks(table, labels, numbers, ids)
     told = (
         told or _topics(table, labels, numbers) or f"shares are no counts: {shares}" * bool(shares)
     )
@@ -126,8 +126,6 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     found = _lists(table, names) if labels == names and table.as_lists else []
     are_codes = table.are_codes_first or not {*table.codes}.isdisjoint(labels)
     melted = [table.melted] if are_codes and word not in labels and not found else []
-    if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
-        return [*found, survey, *melted]
     bodies = [x for x in labels if x not in (*answers, *table.codes, *dated)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     rows = [x for x in names if (x in labels or OF_NAMES.fullmatch(x)) and ids is None]
@@ -138,6 +136,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     own = next(iter(plain or rows), None)
     has_ids = ids is not None and table.are_labels(ids)
     own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
+    if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
+        bodies = _texts(table, texts, None if own in texts else own)
+        return [*found, survey, *melted, *bodies]
     given = {"ids": own, "metadata": [name for name in others if name != own] or None}
     change = table.completion(whole)
     turned = _turned(table, labels, given, own or ids, change)
@@ -146,6 +147,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     long = "with a row for each word of a document, use "
     long += table.options(document=document, word=term, count=counted)
     long += " (each row counts once)" * (counted is None)
+    long += " (without count, each row counts once)" * (counted is not None and count is None)
     found += [long] * is_long
     are_texts = not (numbers or found or melted) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
