@@ -137,8 +137,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     has_ids = ids is not None and table.are_labels(ids)
     own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
-        bodies = _texts(table, texts, None if own in texts else own)
-        return [*found, survey, *melted, *bodies]
+        return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]
     given = {"ids": own, "metadata": [name for name in others if name != own] or None}
     change = table.completion(whole)
     turned = _turned(table, labels, given, own or ids, change)
@@ -146,8 +145,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         return [f"If its rows are words, use {turned}"]
     long = "with a row for each word of a document, use "
     long += table.options(document=document, word=term, count=counted)
-    long += " (each row counts once)" * (counted is None)
-    long += " (without count, each row counts once)" * (counted is not None and count is None)
+    long += f" ({'without count, ' * bool(counted)}each row counts once)" * (count is None)
     found += [long] * is_long
     are_texts = not (numbers or found or melted) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
