@@ -99,13 +99,7 @@ class Corpus(DocumentCounts):
         self._fill(_source_of(counts, "counts"), "counts", vocabulary, ids, exposure, metadata)
 
     def _fill(
-        self,
-        found: Source,
-        name: str,
-        vocabulary: Any = None,
-        ids: Any = None,
-        exposure: Any = None,
-        metadata: Any = None,
+        self, found: Source, name: str, vocabulary: Any, ids: Any, exposure: Any, metadata: Any
     ) -> None:
         """Set counts, called `name` in messages, and labels; arguments override `found`."""
         words = found.vocabulary if vocabulary is None else vocabulary
@@ -343,7 +337,7 @@ class Corpus(DocumentCounts):
     def _made(cls, found: Source, name: str = "counts") -> Self:
         """A corpus of these parts, which are checked."""
         corpus = cls.__new__(cls)
-        corpus._fill(found, name)
+        corpus._fill(found, name, None, None, None, None)
         return corpus
 
     def _core_documents(self) -> _core.Documents:

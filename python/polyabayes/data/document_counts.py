@@ -190,8 +190,7 @@ class DocumentCounts(Selectable):
         if name != "total" or (self.metadata is not None and name in self.metadata):
             return self._rows("exposure", name)
         totals = self._lengths().astype(np.float64)
-        empty = np.flatnonzero(totals == 0)
-        if len(empty):
+        if len(empty := np.flatnonzero(totals == 0)):
             told = f"{argument('exposure', 'total')} needs counts in each document: leave out the "
             raise InvalidArgumentError(f"{told}{len(empty):,} without any, such as {empty[0]}")
         return totals / totals.mean()

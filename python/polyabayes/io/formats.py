@@ -82,9 +82,9 @@ def reader_of(
         is_corpus = "text" in readers
         name = piped if path == STANDARD_INPUT else format_of(path)
         if name == "text" and path.is_dir():
-            kinds.refuse_other_folders(path)
+            kinds.refuse_other_folders(path, options.get("encoding"))
         taker = "Corpus.from_table" if is_corpus else "CountTensor.from_frame"
-        kinds.refuse_other_doors(path, taker)
+        kinds.refuse_other_doors(path, taker, options.get("encoding"))
         if name in kinds.LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
             if options.keys() & OPTIONS_OF_TABLES and name in kinds.OPEN:
                 name = "csv"

@@ -15,12 +15,14 @@ from polyabayes.io.tabular import delimited
 from polyabayes.io.text import files_code, files_of, is_text
 
 _BYTES_LOOKED_AT = 1 << 16
+_READ = re.compile(r"read_(csv|json)\((\{\w+\}|x)")
 # Kinds of files by their endings, the pattern of their first or all of their first lines, and their
 # first bytes: what each is, and the option or the call that reads it.
 _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 _KINDS = [line.split("\t") for line in _LINES]
 _NAMES = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
 _FORMATS = {name: argument("format", name) for name in _NAMES}
+_FORMATS["taker"] = "Corpus.from_table"
 _LDAC, _AS_TEXT = "LDA-C", argument("format", "text")
 # Formats of which a file may be of another kind: those of any text, of tables and of unknown names,
 # and those whose reader knows its own lines.
@@ -28,7 +30,7 @@ OPEN, _STRICT = ("text", "csv", None), ("ldac", "jsonl", "mallet")
 LOOKED_AT = OPEN + _STRICT
 
 
-def refuse_other_doors(path: Path, taker: str) -> None:
+def refuse_other_doors(path: Path, taker: str, encoding: str | None = None) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     for by, endings, what, remedy in _KINDS:
@@ -37,24 +39,25 @@ def refuse_other_doors(path: Path, taker: str) -> None:
                 lines = _head(path)[1]
                 # A single line is no row of JSON lines.
                 what, remedy = _kind_of(lines if len(lines) > 1 else ["", *lines])
-            raise InvalidArgumentError(f"{path} is {what}: {_filled(remedy, path, taker)}")
+            remedy = _filled(remedy, path, encoding, taker=taker)
+            raise InvalidArgumentError(f"{path} is {what}: {remedy}")
 
 
-def refuse_other_folders(path: Path) -> None:
+def refuse_other_folders(path: Path, encoding: str | None = None) -> None:
     """Refuse a folder of other files than texts, by the first of them, a text if there is one."""
     files = files_of(path)
     first = path / next(filter(is_text, files), next(iter(files), ""))
-    lines = _head(first)[1][: delimited.LINES_LOOKED_AT] if files else []
+    lines = _head(first, encoding)[1][: delimited.LINES_LOOKED_AT] if files else []
     head = "\n".join([first.name, *lines])
     kind, call = _kind_of(lines)
-    each = _filled(call, path, first=first) if "{each}" in call else ""
+    each = _filled(call, path, encoding, first) if "{each}" in call else ""
     for by, pattern, what, remedy in () if each else _KINDS:
         found = sorted(path.glob(pattern)) if by == "folder" else []
         if found or (by == "files" and files and re.fullmatch(pattern, head)):
-            told = _filled(remedy, path, first=found[0] if found else first)
+            told = _filled(remedy, path, encoding, found[0] if found else first)
             raise InvalidArgumentError(f"{path} is {what}: {told}")
     if lines and not each:
-        kind, call = _as_table(first, lines, "utf-8")
+        kind, call = _as_table(first, lines, encoding or "utf-8")
         options = call.removeprefix("read it by ").partition(";")[0]
         is_table = kind.startswith("a table of")
         each = f"polyabayes.read_corpus({str(first)!r}, {options}) reads it" * is_table
@@ -71,7 +74,7 @@ def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> No
     is_text = encoding != "utf-8" or b"\0" not in block
     head = "" if is_text else block[:20].decode("latin-1")
     what, remedy = _kind_of(lines[: delimited.LINES_LOOKED_AT] if is_text else [], head)
-    remedy = _filled(remedy, path)
+    remedy = _filled(remedy, path, encoding)
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
     if is_row or (name in _STRICT and remedy in _FORMATS.values()):
         return
@@ -94,13 +97,16 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
     return block, lines, encoding
 
 
-def _filled(remedy: str, path: Path, taker: str = "Corpus.from_table", first: Path = Path()) -> str:
+def _filled(
+    remedy: str, path: Path, encoding: str | None, first: Path = Path(), **code: str
+) -> str:
     """A remedy with the names of the file, or of a folder and the first of its files."""
     files, is_folder = files_code(path, first.suffix), path.is_dir()
-    code = {"path": repr(str(path)), "first": repr(str(first)), "taker": taker, "files": files}
-    code["content"] = "x.read_text()" if is_folder else delimited.text_code(path)
+    told = delimited.encoding_code(encoding)
+    text = f"x.read_text({told[2:]})" if is_folder else delimited.text_code(path, encoding)
+    code |= {"path": repr(str(path)), "first": repr(str(first)), "files": files, "content": text}
     code["each"] = f" for x in {files}" * is_folder
-    return remedy.format(**code, **_FORMATS)
+    return _READ.sub(rf"\g<0>{told}", remedy).format(**_FORMATS | code)
 
 
 def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:
@@ -128,7 +134,7 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
         )
     except FileFormatError as error:  # Quotes of prose, or another encoding.
         if sep == " " and all(is_number(x) for line in lines for x in line.split()):
-            code = f"map(str.split, {delimited.text_code(path)}.splitlines())"
+            code = f"map(str.split, {delimited.text_code(path, encoding)}.splitlines())"
             return "lists of numbers", f"polyabayes.Corpus.from_documents({code})"
         return ("a table", str(error.args[0])) if sep == "\t" else ("", "")
     names, n_names = table.names, len(table.names)

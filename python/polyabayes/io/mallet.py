@@ -14,7 +14,7 @@ from polyabayes._support.files import read_lines
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io.tabular.delimited import text_code
+from polyabayes.io.tabular.delimited import encoding_code, text_code
 from polyabayes.io.text import corpus_of_texts
 
 # MALLET's own: csv import --line-regex; \s of Java is that of ASCII.
@@ -38,12 +38,13 @@ def read_mallet(
     seps = [x for x in ("\t", '",') if all(line.count(x) > (x == "\t") for line in lines)]
     heads = [line.partition(seps[0])[0].strip() for line in lines] if seps else []
     if blank := [name for name in heads if " " in name]:
-        given = "sep='\\t', quoting=3, " * (seps[0] == "\t") + f"names={_COLUMNS}"
+        given = "sep='\\t', quoting=3, " * (seps[0] == "\t")
+        given += f"names={_COLUMNS}{encoding_code(encoding)}"
         told = f"divides the name {blank[0]!r} at its blanks: if {seps[0]!r} divides fields, use "
         told += f"polyabayes.Corpus.from_table(pandas.read_csv({str(path)!r}, {given}))"
         raise FileFormatError(f"{path}: MALLET {told}")
     if twice := [name for name, n in Counter(names).items() if n > 1]:
-        code = f"[' '.join(line.split()[2:]) for line in {text_code(path)}.splitlines()]"
+        code = f"[' '.join(line.split()[2:]) for line in {text_code(path, encoding)}.splitlines()]"
         told = f"several lines have the name {twice[0]!r}: if names hold blanks, divide fields by "
         told += f"tabs; if not, use polyabayes.Corpus.from_documents({code})"
         raise FileFormatError(f"{path}: {told}")

@@ -233,13 +233,15 @@ def warn_of_non_answers(
     """
     header = {item: plain(str(item)) for item in items}
     header |= {x: "id" for x in items if str(x).lower().endswith("_id")}
-    header |= {x: "record" for x in items if str(x).lower().endswith("_complete")}
+    forms = [x for x in items if str(x).lower().endswith("_complete")]
+    header |= dict.fromkeys(forms, "record")
     ids, questions, answers, exported = (
         [item for item in items if header[item] in NAMES[kind]]
         for kind in ("respondent", "question", "answer", "export")
     )
-    # One alone may be an item.
-    ids += exported * (len(exported) > 1)
+    # One alone may be an item, but forms of REDCap are complete (2), unlike those of other items.
+    is_form = any(frame[x].isin([2, "2", "Complete"]).any() for x in forms)
+    ids += exported * (len(exported) > 1 or is_form)
     for one, other in permutations(items if len(items) == 3 else (), 2):
         n, m = frame[[one, other]].nunique()
         are_most = max(m, _FEW_ROWS) < n < len(frame) > n * m / 2

@@ -36,11 +36,15 @@ MARKS = {
     "names of surveys": (each("a", "Don\u2019t know", "NAP"), ["Don\u2019t know", "NAP"]),
     "labels of codes": (each("1. Very", "-9. Refused", "2. Not"), ["-9. Refused"]),
     "codes of Stata": (each("1", "2", ".a", "."), [".a", "."]),
+    "labels of Stata": (
+        each("a", "b", ".i:  Inapplicable", ".q: X"),
+        [".i:  Inapplicable", ".q: X"],
+    ),
     "other languages": (each("ja", "Ne sait pas", "nein"), ["Ne sait pas"]),
     "a category": (pd.Categorical(each("a", "Refused", "b")), ["Refused"]),
-    "parts": (each("a", "Refused/Don't know", "NA/REF"), ["Refused/Don't know", "NA/REF"]),
+    "parts": (each("a", "Cannot choose, refused", "NA/REF"), ["Cannot choose, refused", "NA/REF"]),
     "remarks": (each("a", "DON'T KNOW (VOL.)", "b", "(blank)"), ["DON'T KNOW (VOL.)", "(blank)"]),
-    "no such parts": (each("Yes/No", "(a lot)", "Agree/Not sure", "NR", "Ref"), []),
+    "no such parts": (each("Yes/No", "(a lot)", "Agree/Not sure", "No or none", "Ref"), []),
     "a scale of seven": (each(1, 2, 3, 4, 5, 6, 7), []),
     "a scale of ten": (each(*range(11)), []),
     "differences": (each(-2, -1, 0, 1, 2), []),
@@ -88,7 +92,7 @@ def test_a_code_of_one_item_that_is_an_answer_to_another_is_left_out_of_the_one(
 
 def test_other_things_than_answers_are_named_with_the_call():
     items = {"q1": each("a", "b"), "q2": each("c", "d", "e")}
-    for name in ("ID", "person_id", "Unnamed: 0", "redcap_event_name"):
+    for name in ("ID", "person_id", "Unnamed: 0", "redcap_event_name", "baseline_complete"):
         (told,) = told_of(pd.DataFrame({name: CYCLE // 2, **items, "q3": CYCLE % 4}))
         assert f"frame.drop(columns=[{name!r}])" in told
     for name in ("Status", "record", "treatment_complete"):

@@ -1,5 +1,7 @@
 """The calls that messages offer for levels, sums, cells and signatures are right as they stand."""
 
+import csv
+import pathlib
 import re
 
 import numpy as np
@@ -116,6 +118,23 @@ def test_further_headers_of_a_survey_are_left_out_with_a_warning(tmp_path):
     assert found.counts.toarray().tolist() == corpus.counts.toarray().tolist()
 
 
+def test_numbers_among_named_properties_are_warned_of_and_other_numbers_are_not():
+    plots = pd.DataFrame({"Achi": [1, 3, 0, 0], "Agro": [0, 0, 4, 8], "Poa": [4, 2, 7, 2]})
+    env = {"Use": [*"hpph"], "Moist": [1, 1, 2, 5], "Soil": [*"abbc"], "pH": [5, 6, 6, 5]}
+    for columns in ({**plots, **env}, {**env, **plots}):
+        with pytest.warns(DataWarning, match="look like names or properties") as caught:
+            pb.Corpus.from_table(pd.DataFrame(columns), metadata=["Use", "Soil"])
+        call = str(caught[0].message).partition("use ")[2].partition(";")[0]
+        assert call == "metadata=['Use', 'Soil', 'Moist', 'pH']"
+        found = eval(f"pb.Corpus.from_table(pd.DataFrame(columns), {call})")
+        assert found.counts.toarray().tolist() == plots.to_numpy().tolist()
+        wide = pb.Corpus.from_table(pd.DataFrame(columns), metadata=["Use", "Soil"], layout="wide")
+        assert wide.n_words == 5
+    for notes in ({"Notes": [*"abca"]}, {"Use": [*"hpph"], "Notes": [*"abca"]}):
+        pb.Corpus.from_table(plots.assign(**notes), metadata=[*notes])
+        pb.Corpus.from_table(pd.DataFrame({"id": [*"abcd"], **notes, **plots}), metadata=[*notes])
+
+
 def test_calls_keep_what_the_caller_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     orders = "order,sku,quantity\n1,tea,3\n1,mug,-2\n2,tea,5\n"
@@ -123,9 +142,14 @@ def test_calls_keep_what_the_caller_named(tmp_path, monkeypatch):
     for text, options, expected in (
         (orders, {"document": "order", "word": "sku", "count": "quantity"}, [[3], [5]]),
         (genes, {"ids": "G", "metadata": ["chr"], "transpose": True}, [[1000, 0], [2, 3]]),
+        ("wk,tea,Notes,mug\nw1,1,x,\nw2,0,y,3\n", {"ids": "wk"}, [[1, 0], [0, 3]]),
+        ("caf\xe9,t\xe9\nt\xe9,no,caf\xe9\n", {"encoding": "latin-1"}, [[1, 0, 1], [1, 1, 1]]),
     ):
-        (tmp_path / "x.csv").write_text(text)
+        (tmp_path / "x.csv").write_text(text, options.get("encoding"))
         with pytest.raises(PolyabayesError) as caught:
             pb.read_corpus("x.csv", **options)
-        call = re.search(r"(polyabayes\.Corpus.*?\))(; of floats.*)?$", str(caught.value))[1]
-        assert eval(call, {"polyabayes": pb, "pandas": pd}).counts.toarray().tolist() == expected
+        call = re.search(r"(polyabayes\.Corpus.*?\))(; (of floats|if its).*)?$", str(caught.value))[
+            1
+        ]
+        names = {"polyabayes": pb, "pandas": pd, "pathlib": pathlib, "csv": csv}
+        assert eval(call, names).counts.toarray().tolist() == expected

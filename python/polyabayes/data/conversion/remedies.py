@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
 from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed, named_rows
@@ -56,8 +57,7 @@ def _headless(table: Table, names: Names, labels: Names, told_of_header: str) ->
 def _cells(table: Table, names: Names, ids: Name) -> str:
     """Code for lists of other than words, or counts by word, in the cells of a column."""
     code = [table.call_of_cells(name, ids) for name in names if table.kind(name) == "cells"]
-    told = "with lists of other than words, or counts by word, in each row, use"
-    return f"{told} {code[0]}" if code else ""
+    return f"with lists of other than words, or counts by word, use {code[0]}" if code else ""
 
 
 def _marks(table: Table, labels: Names, numbers: Names, ids: Name) -> str:
@@ -107,7 +107,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     items = [x for x in terms if is_headed(x, "items")]
     term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
     # Long tables have one column of counts.
-    is_long &= table.kind(term) != "number" or bool(items) or len({*whole} - {document, term}) < 2
+    is_named = table.kind(term) != "number" and (document in units or document not in whole)
+    is_long &= is_named or bool(items) or len({*whole} - {document, term}) < 2
     # A column of whole numbers that is left may hold the counts.
     alone = [x for x in whole if x not in (document, term)] if is_long and count is None else []
     counted = alone[0] if len(alone) == 1 else count
@@ -138,7 +139,11 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
         return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]
-    given = {"ids": own, "metadata": [name for name in others if name != own] or None}
+    odd = [x for x in numbers if whole and x not in whole and table.numbers_of(x)]
+    known = {*others, *odd, *table.given.get("metadata", ())} - {own}
+    beside = table.numbers_beside(known, own)
+    given = {"ids": own, "metadata": [x for x in names if x in known or x in beside] or None}
+    whole = [x for x in whole if x not in beside]
     change = table.completion(whole)
     turned = _turned(table, labels, given, own or ids, change)
     if is_turned:
@@ -153,6 +158,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     found += melted
     if len(whole) > 1 or not found:
         wide = table.call(change, **given) if change else table.options(**given)
+        among = f" (of numbers among them, {some(beside)} may count words: if so, leave those out)"
+        wide += among * bool(beside)
         found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
         found.append(survey)
@@ -165,9 +172,11 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, chan
     is_file = code.startswith("pandas.") and not table.written and not change
     if is_file and rows is not None and table.is_distinct(rows):
         return table.options(**given, transpose=True)
+    labels = [rows] if rows is not None and table.is_distinct(rows) else labels
+    labels = labels if table.row_names is None else []
     left_out = [name for name in given["metadata"] or () if name not in labels]
-    code += f".drop(columns={left_out})" * bool(left_out)
-    return f"polyabayes.Corpus({code}{change}.set_index({labels}).T)"
+    code += f".drop(columns={left_out})" * bool(left_out) + change
+    return f"polyabayes.Corpus({code}{f'.set_index({labels})' * bool(labels)}.T)"
 
 
 def _lists(table: Table, names: Names) -> Names:

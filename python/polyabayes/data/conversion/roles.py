@@ -109,8 +109,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
             told = "is a summary of texts, not counts of words: in R, quanteda::convert(dfm, 'data."
             told = f"{table.title} {told}frame') makes a table of those; if its columns are words, "
             raise InvalidArgumentError(f"{told}use {table.options(layout='wide')}")
-        long = _long_columns(table, named, rest)
-        if long:
+        if long := _long_columns(table, named, rest):
             return Roles("long", None, long, [name for name in names if name not in long])
         text = _text_column(table, rest)
     if text is not None:
@@ -135,7 +134,7 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         told = f"rows of {table.title} are named by {table.row_label!r}, but are documents here: "
         warn(f"{told}if they are words, use {table.call('.T')}", DataWarning)
     if not is_wide and table.n_rows > 1:
-        _warn_of_names(table, words, may_be_ids=table.row_names is None and ids is None)
+        _warn_of_names(table, words, ids)
         if table.row_names is None and named.ids is None:
             left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
             _warn_of_triplets(table, [name for name in names if name not in left_out])
@@ -171,17 +170,17 @@ def _text_column(table: Table, names: list[str]) -> str | None:
     headers = [name for name in names if name.lower() in NAMES["text"]]
     found = [name for name in headers if table.kind(name) != "number"]
     if len(found) > 1:
-        told = f"{some(found, 8)}: name the texts by {table.options(text=found[0])}"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(f"{some(found)}: name texts by {table.options(text=found[0])}")
     return found[0] if found else None
 
 
-def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
+def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
     """Warn of columns of a wide table that look like names or properties, but are read as counts.
 
     Their headers say so, and their values all differ or none is 0; or those of the first column
     differ and are far larger than all others.
     """
+    may_be_ids = table.row_names is None and ids is None
     first = words[:1] if may_be_ids and len(words) > 1 else []
     units = [x for x in first if is_headed(x, "units") or is_headed(x, "times")]
     told = [name for name in words if counts_nothing(name) and name not in units]
@@ -194,10 +193,12 @@ def _warn_of_names(table: Table, words: list[str], *, may_be_ids: bool) -> None:
         counts = table.counts(words)
         is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max()))
         odd = first * bool(is_far) + odd
+    given, is_id = table.given.get("metadata", ()), bool(first) and odd[:1] == first
+    odd += [x for x in table.numbers_beside({*given, *odd[is_id:]}, ids) if x not in odd]
     if odd:
-        ids = odd[0] if odd[:1] == first and (units or not counts_nothing(odd[0])) else None
-        named = [*table.given.get("metadata", ()), *(name for name in odd if name != ids)]
-        options = table.options(ids=ids, metadata=named or None)
+        own = odd[0] if is_id and (units or not counts_nothing(odd[0])) else None
+        named = [*given, *(name for name in odd if name != own)]
+        options = table.options(ids=own, metadata=named or None)
         told_of = f"are read as counts of words, but look like names or properties: {some(odd)}"
         told_of += f"; if they are, use {options}; if not, {table.options(layout='wide')}"
         warn(f"columns of {table.title} {told_of}", DataWarning)

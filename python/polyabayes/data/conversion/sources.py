@@ -177,17 +177,17 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
 
 
 def _layers_of_counts(data: Any, stored: Any) -> list[str]:
-    """Layers that begin with counts, and with others than a matrix that is stored."""
+    """Layers that begin with other counts than those stored: that of scVelo first, then by size."""
     heads = {name: sparse.csr_array(held[:_ROWS_LOOKED_AT]) for name, held in data.layers.items()}
     own = None if stored is None else sparse.csr_array(stored[:_ROWS_LOOKED_AT], dtype=float)
     others = (name for name, head in heads.items() if own is None or (own - head).nnz)
-    return [name for name in others if not _fractions(heads[name]).any()]
+    whole = [name for name in others if not _fractions(heads[name]).any()]
+    return sorted(whole, key=lambda name: (name.lower() != "spliced", -heads[name].sum()))
 
 
 def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) -> Any:
     entries: Any = sparse.coo_array(block)
-    is_fraction = _fractions(entries)
-    if is_fraction.any():
+    if (is_fraction := _fractions(entries)).any():
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"

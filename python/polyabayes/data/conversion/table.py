@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby, takewhile
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
-_ROWS_LOOKED_AT = 100
+_ROWS_LOOKED_AT = _COLUMNS_LOOKED_AT = 100
 # Largest error of a sum of rounded probabilities.
 ROUNDED = 0.01
 OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
@@ -100,7 +100,8 @@ class Table(Protocol):
 
     def call(self, change: str = "", **options: Any) -> str:
         """Code that reads the table, changed, with the options that the caller gave, and others."""
-        told = {name: x for name, x in {**self.given, **options}.items() if x not in _NOT_GIVEN}
+        own = {name: x for name, x in options.items() if x is not None}
+        told = {name: x for name, x in {**self.given, **own}.items() if x not in _NOT_GIVEN}
         code = self.as_frame + change
         if self.is_turned:
             others = f".drop(columns={list(told['metadata'])})" if "metadata" in told else ""
@@ -116,12 +117,15 @@ class Table(Protocol):
         filled = f".fillna({empty})"
         is_expected = name.lower() in NAMES["may count"]
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
+        named = self.given.get("metadata") or []
+        beside = self.numbers_beside(named)
         if text in NAMES["missing"] or (number is not None and number != number):
             change = self.completion([x for x in self.names if self.kind(x) == "number"])
             # Only readers of files take texts for missing values.
             is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
             filled = ("" if is_read else f".replace({text!r}, 0)") + filled
-            told = f"where nothing was counted, {self.call(filled)}"
+            told = f"of a property, {self.call(metadata=[*named, *beside])}; " * (name in beside)
+            told += f"where nothing was counted, {self.call(filled)}"
             told += f"; {self.melted}" * self.are_codes_first
             if "dropna" in change:
                 told = f"without rows that count nothing, {self.call(change)}"
@@ -131,7 +135,8 @@ class Table(Protocol):
             told = "shares, weights and negative numbers are no counts: bring those"
             held = {x: self.numbers_of(x) for x in self.names}
             odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
-            given = [*dict.fromkeys([*self.given.get("metadata", ()), *odd, name])]
+            given = [*dict.fromkeys([*named, *odd, name])]
+            given += self.numbers_beside(given)
             ids = self.given.get("ids") or headed(self.names, NAMES["document"])
             labels = [] if ids is None else [ids]
             sums = [sum(row) for row in zip(*odd.values(), strict=False)]
@@ -258,6 +263,36 @@ class Table(Protocol):
         """Whether no two rows have the same values in these columns."""
         rows = zip(*(self.values(name) for name in names), strict=True)
         return len(set(map(str, rows))) == self.n_rows
+
+    def numbers_beside(self, known: Collection[str], ids: str | None = None) -> list[str]:
+        """Columns of numbers that may be properties, as they stand among those that are `known`.
+
+        They are outside the longest run of other columns; or next to one that is known, as codes.
+        """
+        left_out = (ids, self.given.get("ids"))
+        names = [x for x in self.names if x not in left_out and x.lower() not in NAMES["row"]]
+        if not {*known}.intersection(names) or self.given.get("layout") == "wide":
+            return []
+        runs = [[*own] for is_known, own in groupby(names, known.__contains__) if not is_known]
+        words = max(runs, key=len, default=[])
+        found = [x for own in runs if 2 * len(own) <= len(words) for x in own]
+        inner = [words] * (words[:1] != names[:1]) + [words[::-1]] * (words[-1:] != names[-1:])
+        for run in inner:
+            found += takewhile(lambda x: self._is_code(x, words, known), run)
+        return [name for name in self.names if name in found and self.numbers_of(name)]
+
+    def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:
+        """Whether a column has blanks or no 0, unlike words, or stands for levels of one known."""
+        held, rest = self.values(name), [x for x in words[:_COLUMNS_LOOKED_AT] if x != name]
+        levels = Counter(map(str, held))
+        if None in held or not 1 < len(levels) <= self.n_rows / 2:
+            return None in held and len(rest) > 1 and not any(None in self.values(x) for x in rest)
+        is_never_0 = 0 not in self.numbers_of(name) and min(levels.values()) > 1 < len(rest)
+        if is_never_0 and all(0 in self.numbers_of(x) for x in rest):
+            return True
+        others = [self.values(x) for x in known if self.kind(x) in PLAIN_KINDS]
+        pairs = ({*zip(held, x, strict=True)} for x in others)
+        return any(len(own) == len(levels) == len({*dict(own).values()}) for own in pairs)
 
     def names_words(self, name: str) -> bool:
         """Whether a column is headed as words are, or has reads of no gene."""

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,10 @@ _WORDS_OF_ITEM = 4
 # scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
 # Burmese, Khmer, Japanese or Chinese that is longer than a word.
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
-_MARKUP = re.compile(r"</?[a-zA-Z!?][^<>]*>|&#?\w+;")
-# Speakers and names of parts before a colon, perhaps after a time.
-_LABEL = r"(?m)^ *(?:[\[(]?\d[\d:.,]*[\])]? +)?(\w[^\n:.!?]{1,30}):(?=\s)"
+_TIME = re.compile(r"[\[(]?\d+:\d[\d:.,]*[\])]?")
+# Markup, and what stands above texts or before what is said: pattern, what it is, what drops it.
+_LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
+_LABELS = [line.split("\t") for line in _LINES]
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
 _OWN_LIST = "english"
@@ -131,7 +133,7 @@ def count_texts(
         if not are_tokens:
             texts = checked_texts(texts)
             if not {"token_pattern", "tokenizer", "analyzer", "preprocessor"} & options.keys():
-                for warn_of in (_warn_of_scripts, _warn_of_items, _warn_of_markup, _warn_of_labels):
+                for warn_of in (_warn_of_scripts, _warn_of_items, _warn_of_labels):
                     warn_of(texts[:_TEXTS_LOOKED_AT])
         counts = vectoriser.fit_transform(texts)
     except InvalidTypeError:
@@ -175,25 +177,16 @@ def _warn_of_items(texts: list[str]) -> None:
             warn(f"{told}letters: if items are whole, use {option}", DataWarning)
 
 
-def _warn_of_markup(texts: list[str]) -> None:
-    """Warn of tags and entities, as pages have them."""
-    found = [mark[0] for text in texts if (mark := _MARKUP.search(text))]
-    if 2 * len(found) > len(texts):
-        told = f"most texts hold markup, as {found[0]!r:.40}, which counts as words: drop it by "
-        told += "preprocessor=lambda text: re.sub('<[^>]*>', ' ', html.unescape(text)).lower()"
-        warn(told, DataWarning)
-
-
 def _warn_of_labels(texts: list[str]) -> None:
-    """Warn of lines that begin with the same labels, as speakers of interviews."""
-    held = [re.findall(_LABEL, text) for text in texts]
-    labels = [label for label, n in Counter(chain(*held)).items() if n > 1]
-    if 2 * sum(not {*own}.isdisjoint(labels) for own in held) > len(texts):
-        told = (
-            f"lines of most texts begin with labels, as {some(labels, 4)}, which count as words: "
-        )
-        told += f"drop them by preprocessor=lambda text: re.sub({_LABEL!r}, '', text).lower()"
-        warn(told, DataWarning)
+    """Warn of markup, headers of mails, and lines that begin with the same labels, as speakers."""
+    for pattern, what, code in _LABELS:
+        held = [[x.group(x.re.groups) for x in re.finditer(pattern, text)] for text in texts]
+        held = [[_TIME.sub("", label).strip(" \t\n:->") for label in own] for own in held]
+        labels = [label for label, n in Counter(chain(*held)).items() if n > 1]
+        if 2 * sum(not {*own}.isdisjoint(labels) for own in held) > len(texts):
+            told = f"{what}, as {some(labels, 4)}, which count as words: drop them by preprocessor="
+            warn(f"{told}lambda text: {code.format(repr(pattern))}.lower()", DataWarning)
+            return
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:

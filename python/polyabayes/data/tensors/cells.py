@@ -31,8 +31,7 @@ def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
         raise InvalidArgumentError("axes is empty; give at least one name")
     for name in names:
         if not is_name(name):
-            told = f"axes: {name!r} cannot name an axis; use letters, digits and underscores"
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(f"{name!r} cannot name an axis; use letters, digits and _")
     return tuple(distinct(names, "axes names", "give each axis a name of its own"))
 
 
@@ -41,8 +40,7 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
     if labels is None:
         return (None,) * len(axes)
     if isinstance(labels, Mapping):
-        unknown = [name for name in labels if name not in axes]
-        if unknown:
+        if unknown := [name for name in labels if name not in axes]:
             told = f"labels of {unknown[0]!r}, which is none of the axes {', '.join(axes)}"
             raise InvalidArgumentError(told)
         labels = [labels.get(axis) for axis in axes]
@@ -77,8 +75,7 @@ def checked_shape(
     else:
         sizes = checked_sizes(shape)
     if len(sizes) != len(axes):
-        told = f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes ({', '.join(axes)})"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes")
     for axis, size, names in zip(axes, sizes, labels, strict=True):
         if names is not None and len(names) != size:
             raise InvalidArgumentError(f"axis {axis!r} has size {size}, but {len(names)} labels")

@@ -56,8 +56,7 @@ def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
 def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
-    is_missing = column.isna().to_numpy()
-    if is_missing.any():
+    if (is_missing := column.isna().to_numpy()).any():
         told = f"column {name!r} has no value at {row_place(frame)(int(np.argmax(is_missing)))}; "
         raise InvalidArgumentError(f"{told}drop such rows by frame.dropna(subset={[name]})")
     return column
@@ -75,8 +74,7 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
         try:
             codes, values = column.factorize(sort=True)
         except TypeError as error:
-            told = f"column {name!r} cannot be sorted: {error}; convert it to text"
-            raise InvalidTypeError(told) from error
+            raise InvalidTypeError(f"column {name!r} cannot be sorted: make it text") from error
     if not len(values):
         raise InvalidArgumentError(f"column {name!r} has no value in any row; omit it")
     return codes.astype(np.int64), _texts(column, values)

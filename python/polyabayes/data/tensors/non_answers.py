@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
-# Codes before labels, and those of Stata.
-_CODE = re.compile(r"[-(\[]*\d+[\W_]+(?=\w)|(?<=^\.)[a-z]$")
+# Codes before labels; those of Stata, perhaps before labels, are a mark by themselves.
+_CODE = re.compile(r"[-(\[]*\d+[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
 _REMARK = re.compile(r"\(.*?\)")
 _NO_ANSWERS = {plain(name) or name for name in NAMES["no answer"]}
 _GAP = 2
@@ -171,7 +171,7 @@ def _plain(values: Iterable[Any]) -> list[Any]:
 def _is_no_answer(label: str) -> bool:
     """Whether a label says that there is no answer, in each part, but for codes and remarks."""
     own = _CODE.sub("", label.strip())
-    parts = (_REMARK.sub("", own).strip() or own).split("/")
+    parts = re.split("[/,;]| or ", _REMARK.sub("", own).strip() or own)
     return any(all((plain(x) or x.strip()) in _NO_ANSWERS for x in y) for y in ([own], parts))
 
 

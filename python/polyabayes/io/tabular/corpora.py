@@ -22,7 +22,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.names import named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
-from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
+from polyabayes.io.tabular.delimited import DelimitedTable, Dialect, encoding_code
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
 # Cells that a table may have, present or missing, besides one for each character.
@@ -87,9 +87,9 @@ def read_json_lines(
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
             told = f"{path}, line {number}: {len(names):,} names in {len(rows):,} objects: "
             raise FileFormatError(f"{told}give a table of documents, words and counts")
-    pandas, code = import_pandas(), f"pandas.read_json({str(path)!r}, lines=True)"
+    code = f"pandas.read_json({str(path)!r}, lines=True{encoding_code(encoding)})"
     with content_of(path):
-        frame = pandas.DataFrame(rows, index=pandas.Index(lines, name="line"))
+        frame = import_pandas().DataFrame(rows, index=lines).rename_axis("line")
         table = FrameTable(frame, code=code)
         table.row_names = None
     return corpus_of_table(path, table, vocabulary, **options)

@@ -88,7 +88,8 @@ class DelimitedTable(Table):
         self.names, records = self._header(first, dialect, found)
         known = defaultdict[str, int](count().__next__)
         self.lines, codes, n_names = array("q"), array("i"), len(self.names)
-        self.as_lists = f"csv.reader({text_code(path)}.splitlines(), delimiter={self.sep!r})"
+        code = text_code(path, dialect.encoding)
+        self.as_lists = f"csv.reader({code}.splitlines(), delimiter={self.sep!r})"
         self.as_lists = f"polyabayes.Corpus.from_documents({self.as_lists})"
         refused, line, fields = "", 0, list[str]()
         for line, fields in records:
@@ -245,10 +246,16 @@ class DelimitedTable(Table):
         return names, chain(first, records)
 
 
-def text_code(path: Path) -> str:
+def text_code(path: Path, encoding: str | None = None) -> str:
     """Code of the text of a file, plain or gzipped."""
-    code = f"gzip.open({str(path)!r}, 'rt').read()"
-    return code if path.suffix == ".gz" else f"pathlib.Path({str(path)!r}).read_text()"
+    told = encoding_code(encoding)
+    code = f"gzip.open({str(path)!r}, 'rt'{told}).read()"
+    return code if path.suffix == ".gz" else f"pathlib.Path({str(path)!r}).read_text({told[2:]})"
+
+
+def encoding_code(encoding: str | None) -> str:
+    """Code of the encoding as a further argument; empty for the default."""
+    return "" if encoding in (None, "utf-8") else f", encoding={encoding!r}"
 
 
 def _filled(fields: list[str], n_names: int) -> list[str]:
@@ -280,8 +287,8 @@ def records_of(
     n_skipped = sum(1 for _ in islice(lines, dialect.skiprows)) - 1
     for header in lines:
         n_skipped += 1
-        said = _SAID.fullmatch(header.strip("\r\n"))
-        if said:  # Spreadsheets write the separator into a first line.
+        # Spreadsheets write the separator into a first line.
+        if said := _SAID.fullmatch(header.strip("\r\n")):
             sep = sep or said[1]
         elif header.strip():
             break
@@ -308,6 +315,7 @@ def records_of(
         reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * ('" "' in header)
         given = {"skiprows": dialect.skiprows, "names": dialect.columns, "keep_default_na": False}
         told = "".join(f", {x}={held!r}" for x, held in given.items() if held or held is False)
+        told += encoding_code(dialect.encoding)
         code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, quoting=3{told})"
         reason += f"; if quotes are letters, {code}{_TAKEN}"
         raise _refused(path, line, reason) from error

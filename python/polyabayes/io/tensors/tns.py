@@ -88,8 +88,7 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
             head = cells.lstrip().partition(b"\n")[0].split()
             n_axes = max(1, len(head) - 1) if head else None
             if n_axes is not None and n_axes > _MOST_AXES:
-                told = f"{path}, line {first_line}: {n_axes:,} axes, more than {_MOST_AXES:,}"
-                raise FileFormatError(told)
+                raise FileFormatError(f"{path}, line {first_line}: more than {_MOST_AXES:,} axes")
         if n_axes is not None:
             what = f"the coordinates of a cell on {n_axes} axes and its count"
             check_lines(path, cells, rb"[ \t]++".join([PLACE] * n_axes + [COUNT]), what, first_line)
