@@ -127,8 +127,7 @@ class Corpus(DocumentCounts):
             told += "polyabayes.Corpus(corpus, ids=[f'{name} {n}' for n, name in enumerate("
             told += "corpus.ids)]), or drop all but the first by corpus[~corpus.duplicated('ids')]"
             warn(told, DataWarning)
-        are_full = np.diff(self.counts.indptr) == self.n_words
-        full = () if self.ids is None else self.ids[are_full]
+        full = () if self.ids is None else self.ids[np.diff(self.counts.indptr) == self.n_words]
         if odd := [name for name in full if len(name) > 2 and counts_nothing(name)]:
             told = f"documents {some(odd)} have no zeros, and names of properties of words: if so, "
             warn(f"{told}use corpus[~numpy.isin(corpus.ids, {odd})]", DataWarning)
@@ -283,8 +282,7 @@ class Corpus(DocumentCounts):
         >>> corpus.vocabulary.tolist(), corpus.metadata["label"].tolist()
         (['balls', 'urn'], [1, 0])
         """
-        frame = frames.frame_of(table)
-        if frame is None:
+        if (frame := frames.frame_of(table)) is None:
             raise InvalidTypeError(f"table must be a DataFrame, got {type(table).__name__}")
         options["text"] = text
         named = NamedColumns.taken_from(options)

@@ -219,8 +219,7 @@ class DocumentCounts(Selectable):
         [2024]
         """
         rows = rows_by_name("metadata", metadata, self.ids)
-        checked = checked_metadata(rows, self.n_documents, self.ids)
-        return self._replaced(metadata=checked)
+        return self._replaced(metadata=checked_metadata(rows, self.n_documents, self.ids))
 
     def _with_priors(self, priors: NDArray[np.float64] | None) -> Self:
         """Copy the corpus with prior parameters of each document, shape (n_documents, n)."""
@@ -294,5 +293,4 @@ class DocumentCounts(Selectable):
         places, shape = (table.row[known], columns[known]), (self.n_documents, len(wanted))
         counts = sparse.csr_matrix((table.data[known], places), shape=shape)
         counts.sort_indices()
-        aligned = self._replaced(counts=counts, vocabulary=wanted)
-        return aligned, int(table.data[~known].sum())
+        return self._replaced(counts=counts, vocabulary=wanted), int(table.data[~known].sum())

@@ -21,8 +21,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
     """Check metadata: a DataFrame with a row for each document; the index is the ids, if any."""
     if values is None:
         return None
-    frame = frame_of(values)
-    if frame is None:
+    if (frame := frame_of(values)) is None:
         told = f"{argument('metadata')} must be a DataFrame or map names to columns, "
         series = "; use metadata.to_frame()" * hasattr(values, "to_frame")
         raise InvalidTypeError(f"{told}got {type(values).__name__}{series}")

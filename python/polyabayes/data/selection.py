@@ -221,8 +221,7 @@ class Selectable:
         least = max(least, checks.whole_number("min_documents", min_documents, least=0))
         if checks.not_negative_number("max_share", max_share) > 1:
             raise checks.wrong("max_share", max_share, "must be at most 1, a share of documents")
-        most = min(most, max_share * len(self))
-        is_kept = (n_documents >= least) & (n_documents <= most)
+        is_kept = (n_documents >= least) & (n_documents <= min(most, max_share * len(self)))
         if isinstance(stop_words, str):
             stop_words = stop_words_of(stop_words)
         stop_words = checks.entries("stop_words", () if stop_words is None else stop_words)
@@ -332,8 +331,7 @@ class Selectable:
             # Text dates in ISO 8601 sort by time; other formats are refused.
             kind = np.str_ if all(isinstance(value, str) for value in values) else None
             known = values.astype(kind).astype("datetime64[us]") if kind else values
-            order = np.sort(known)
-            return np.searchsorted(order, known)
+            return np.searchsorted(np.sort(known), known)
         except (TypeError, ValueError) as error:
             told = f"{argument('times')} must be numbers, or dates as 2008-01-31: "
             raise InvalidArgumentError(f"{told}{error}") from None
@@ -393,10 +391,8 @@ def _latest(ranks: NDArray[np.int64], n_test: int) -> NDArray[np.bool_]:
 
 def _equal_shares(strata: NDArray[np.int64], order: NDArray[Any], n_test: int) -> NDArray[Any]:
     """Test documents: the share of each label, by largest remainders."""
-    sizes = np.bincount(strata)
-    exact = sizes * (n_test / len(strata))
+    exact = np.bincount(strata) * (n_test / len(strata))
     taken = np.floor(exact).astype(np.int64)
     short = n_test - int(taken.sum())
     taken[np.argsort(taken - exact, kind="stable")[:short]] += 1
-    rows = [order[strata[order] == label][:n] for label, n in enumerate(taken)]
-    return np.concatenate(rows)
+    return np.concatenate([order[strata[order] == label][:n] for label, n in enumerate(taken)])

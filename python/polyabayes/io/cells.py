@@ -84,8 +84,7 @@ def _of_folder(
             raise FileFormatError(f"{features}, line {number}: there is no {word} of the feature")
         names.append(fields[_WORDS[word]])
         kinds.append(fields[2] if len(fields) > 2 else "")
-    counts = read_matrix_market(matrix, transpose=True).counts
-    return counts, names, kinds, read_lines(barcodes)
+    return read_matrix_market(matrix, transpose=True).counts, names, kinds, read_lines(barcodes)
 
 
 def _of_h5(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]:

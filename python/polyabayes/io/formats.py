@@ -126,5 +126,4 @@ def format_of(path: Path) -> str | None:
     name = path.name.removesuffix(".gz")
     if name.startswith("docword") and name.endswith(".txt"):
         return "docword"
-    suffix = Path(name).suffix.lower()
-    return _FORMAT_OF_SUFFIX.get(suffix)
+    return _FORMAT_OF_SUFFIX.get(Path(name).suffix.lower())

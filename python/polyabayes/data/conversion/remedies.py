@@ -139,7 +139,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
         return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]
-    odd = [x for x in numbers if whole and x not in whole and table.numbers_of(x)]
+    odd = [x for x in numbers if x not in whole and table.numbers_of(x)]
+    odd *= len(odd) < len(whole)
     known = {*others, *odd, *table.given.get("metadata", ())} - {own}
     beside = table.numbers_beside(known, own)
     given = {"ids": own, "metadata": [x for x in names if x in known or x in beside] or None}
@@ -158,9 +159,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     found += melted
     if len(whole) > 1 or not found:
         wide = table.call(change, **given) if change else table.options(**given)
-        among = f" (of numbers among them, {some(beside)} may count words: if so, leave those out)"
-        wide += among * bool(beside)
-        found.append(f"with counts in each row, use {wide}; if its rows are words, {turned}")
+        among = f" (if {some(beside)} count words, leave those out)" * bool(beside)
+        found.append(f"with counts in each row, use {wide}{among}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
         found.append(survey)
     return found

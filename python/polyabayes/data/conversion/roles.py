@@ -102,8 +102,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         is_alone, own = ids is None and named.document is None, names[0]
         ids, names = (names[0], names) if is_alone else (ids, names[1:])
     rest = [name for name in names if name not in named.metadata and name != named.ids]
-    text = named.text
-    if text is None:
+    if (text := named.text) is None:
         lower = {name.lower() for name in rest if table.kind(name) != "text"}
         if lower.issuperset({"types", "tokens"}) and len(lower) == len(rest):
             told = "is a summary of texts, not counts of words: in R, quanteda::convert(dfm, 'data."
@@ -180,8 +179,7 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
     Their headers say so, and their values all differ or none is 0; or those of the first column
     differ and are far larger than all others.
     """
-    may_be_ids = table.row_names is None and ids is None
-    first = words[:1] if may_be_ids and len(words) > 1 else []
+    first = words[:1] if table.row_names is None and ids is None and len(words) > 1 else []
     units = [x for x in first if is_headed(x, "units") or is_headed(x, "times")]
     told = [name for name in words if counts_nothing(name) and name not in units]
     told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]

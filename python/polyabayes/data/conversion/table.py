@@ -267,31 +267,33 @@ class Table(Protocol):
     def numbers_beside(self, known: Collection[str], ids: str | None = None) -> list[str]:
         """Columns of numbers that may be properties, as they stand among those that are `known`.
 
-        They are outside the longest run of other columns; or next to one that is known, as codes.
+        They are outside the longest run of other columns, or next to one that is known, as codes;
+        one property may stand anywhere, so that codes alone are found beside it.
         """
         left_out = (ids, self.given.get("ids"))
         names = [x for x in self.names if x not in left_out and x.lower() not in NAMES["row"]]
-        if not {*known}.intersection(names) or self.given.get("layout") == "wide":
+        known = [x for x in names if x in known and self.kind(x) in PLAIN_KINDS]
+        if not known or self.given.get("layout") == "wide":
             return []
         runs = [[*own] for is_known, own in groupby(names, known.__contains__) if not is_known]
         words = max(runs, key=len, default=[])
-        found = [x for own in runs if 2 * len(own) <= len(words) for x in own]
+        outer = [x for own in runs if 2 * len(own) <= len(words) for x in own]
+        found = [x for x in outer if len(known) > 1 or self._is_code(x, words, known)]
         inner = [words] * (words[:1] != names[:1]) + [words[::-1]] * (words[-1:] != names[-1:])
         for run in inner:
             found += takewhile(lambda x: self._is_code(x, words, known), run)
         return [name for name in self.names if name in found and self.numbers_of(name)]
 
     def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:
-        """Whether a column has blanks or no 0, unlike words, or stands for levels of one known."""
+        """Whether a column has blanks or numbers from 1, unlike words, or stands for levels."""
         held, rest = self.values(name), [x for x in words[:_COLUMNS_LOOKED_AT] if x != name]
         levels = Counter(map(str, held))
         if None in held or not 1 < len(levels) <= self.n_rows / 2:
             return None in held and len(rest) > 1 and not any(None in self.values(x) for x in rest)
-        is_never_0 = 0 not in self.numbers_of(name) and min(levels.values()) > 1 < len(rest)
-        if is_never_0 and all(0 in self.numbers_of(x) for x in rest):
+        is_1_to_n = {*self.numbers_of(name)} == {*range(1, len(levels) + 1)}
+        if is_1_to_n and 2 * sum(0 in self.numbers_of(x) for x in rest) > len(rest):
             return True
-        others = [self.values(x) for x in known if self.kind(x) in PLAIN_KINDS]
-        pairs = ({*zip(held, x, strict=True)} for x in others)
+        pairs = ({*zip(held, self.values(x), strict=True)} for x in known)
         return any(len(own) == len(levels) == len({*dict(own).values()}) for own in pairs)
 
     def names_words(self, name: str) -> bool:
@@ -406,8 +408,7 @@ def divider(levels: list[Any]) -> str:
     for sep in ";|, ":
         choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
         is_shared = sep in ";|" and max(choices.values(), default=0) > 1
-        are_codes = all(map(str.isdigit, choices))
-        are_answers = are_codes or choices.keys() <= {*texts}
+        are_answers = all(map(str.isdigit, choices)) or choices.keys() <= {*texts}
         is_shared |= are_answers if sep == " " else len(choices) < len(texts)
         divided = [text for text in texts if sep in text]
         if divided and is_shared:

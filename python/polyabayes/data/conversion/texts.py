@@ -18,6 +18,7 @@ from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.table import Table
 from polyabayes.data.counts import CountMatrix, Words
+from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 Analyzer = Callable[[str], list[str]]
@@ -25,7 +26,6 @@ Place = Callable[[int], str]
 
 ON_EMPTY = ("raise", "drop", "keep")
 _MOST_PLACES = 50
-_MISSING = ("NA", "NaN", "nan", "<NA>", "N/A", "#N/A", "NULL", "[deleted]", "[removed]")
 _TEXTS_LOOKED_AT = 200
 # Items have at most so many words.
 _WORDS_OF_ITEM = 4
@@ -68,7 +68,7 @@ def without_missing(table: Table, column: str, on_empty: str | None) -> list[Any
     R and pandas write some of them as texts of their own.
     """
     texts = table.values(column)
-    texts = [None if isinstance(text, str) and text in _MISSING else text for text in texts]
+    texts = [None if isinstance(text, str) and text in NAMES["no text"] else text for text in texts]
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
         options = f"{table.options(on_empty='drop')} or {table.options(on_empty='keep')}"

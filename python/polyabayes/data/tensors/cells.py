@@ -69,8 +69,7 @@ def checked_shape(
 ) -> tuple[int, ...]:
     """Size of each axis: as given, else by its labels, else by its largest coordinate."""
     if shape is None:
-        largest = coordinates.max(axis=0, initial=-1).tolist()
-        pairs = zip(largest, labels, strict=True)
+        pairs = zip(coordinates.max(axis=0, initial=-1).tolist(), labels, strict=True)
         sizes = tuple(top + 1 if names is None else len(names) for top, names in pairs)
     else:
         sizes = checked_sizes(shape)

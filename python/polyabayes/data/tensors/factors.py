@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def checked_frame(frame: Any) -> pd.DataFrame:
     """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
-    table = frame_of(frame)
-    if table is None:
+    if (table := frame_of(frame)) is None:
         told = f"frame must be a table, got {type(frame).__name__}; arrays go to "
         raise InvalidTypeError(f"{told}CountTensor.from_dense, files to read_tensor")
     return table

@@ -159,8 +159,7 @@ def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> 
 
 def _levels_of(values: Any) -> list[Any]:
     """Levels of an item, as numbers and texts of Python."""
-    levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
-    return _plain(levels)
+    return _plain(values.cat.categories if hasattr(values, "cat") else values.dropna().unique())
 
 
 def _plain(values: Iterable[Any]) -> list[Any]:

@@ -155,8 +155,7 @@ class CountTensor:
         names = _cells.checked_axis_labels(labels, axes)
         sizes = _cells.checked_shape(shape, coordinates, axes, names)
         _cells.refuse_outside(coordinates, sizes, axes, least)
-        cells = _cells.canonical_cells(coordinates, counts)
-        return cls._from_checked(*cells, sizes, axes, names)
+        return cls._from_checked(*_cells.canonical_cells(coordinates, counts), sizes, axes, names)
 
     @classmethod
     def from_dense(cls, array: Any, axes: Sequence[str], labels: LabelsLike = None) -> CountTensor:

@@ -31,8 +31,7 @@ def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | Non
     ``0`` is an empty document.
     """
     size = size_of_vocabulary(vocabulary, n_words)
-    parts = list(_rows(path, size))
-    if not parts:
+    if not (parts := list(_rows(path, size))):
         raise FileFormatError(f"{path} holds no documents")
     rows = Rows.joined(parts)
     n_columns = rows.most_words if size is None else size
@@ -46,8 +45,7 @@ def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]
     Without a vocabulary, the file is read twice, first for the largest id; standard input then is
     refused.
     """
-    size = size_of_vocabulary(vocabulary, None)
-    if size is None:
+    if (size := size_of_vocabulary(vocabulary, None)) is None:
         if path == STANDARD_INPUT:
             raise InvalidArgumentError("give the vocabulary: standard input shows no size of it")
         size = max((rows.most_words for rows in _rows(path, None, _STREAMED_BYTES)), default=1)

@@ -122,6 +122,5 @@ def corpus_of_table(
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:
-            turned = found.counts.T.tocsr()
-            found = Source(turned, vocabulary=found.ids, ids=found.vocabulary)
+            found = Source(found.counts.T.tocsr(), vocabulary=found.ids, ids=found.vocabulary)
         return Corpus._made(found)
