@@ -112,7 +112,8 @@ def test_further_headers_of_a_survey_are_left_out_with_a_warning(tmp_path):
         ["an", "ball", "urn"],
     )
     frame = pd.read_csv(path)
-    call = call_of(PolyabayesError, pb.Corpus.from_table, frame, text="Q1")
+    call = call_of(PolyabayesError, pb.Corpus.from_table, frame, text="Q1", ids="Id")
+    assert "ids='Id'" in call
     found = eval(call, {"polyabayes": pb, "table": frame})
     assert found.counts.toarray().tolist() == corpus.counts.toarray().tolist()
 

@@ -291,7 +291,8 @@ class Table(Protocol):
         if None in held or not 1 < len(levels) <= self.n_rows / 2:
             return None in held and len(rest) > 1 and not any(None in self.values(x) for x in rest)
         is_1_to_n = {*self.numbers_of(name)} == {*range(1, len(levels) + 1)}
-        if is_1_to_n and 2 * sum(0 in self.numbers_of(x) for x in rest) > len(rest):
+        have_gaps = (0 in self.numbers_of(x) or None in self.values(x) for x in rest)
+        if is_1_to_n and 2 * sum(have_gaps) > len(rest):
             return True
         pairs = ({*zip(held, self.values(x), strict=True)} for x in known)
         return any(len(own) == len(levels) == len({*dict(own).values()}) for own in pairs)
@@ -380,9 +381,8 @@ class Table(Protocol):
             raise InvalidTypeError(f"column {name!r} of {self.title} holds {told}")
         header = [k for k, value in enumerate(values[:3]) if is_further_header([value])]
         if header:
-            code = f"{self.as_frame}.iloc[{header[-1] + 1}:], text={name!r}"
             told = f"{self.place(header[-1])} is a further header of a survey: use "
-            raise InvalidArgumentError(f"{told}polyabayes.Corpus.from_table({code})")
+            raise InvalidArgumentError(told + self.call(f".iloc[{header[-1] + 1}:]", text=name))
 
 
 def are_merged(values: list[Any]) -> bool:
