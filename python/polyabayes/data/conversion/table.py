@@ -267,8 +267,8 @@ class Table(Protocol):
     def numbers_beside(self, known: Collection[str], ids: str | None = None) -> list[str]:
         """Columns of numbers that may be properties, as they stand among those that are `known`.
 
-        They are outside the longest run of other columns, or next to one that is known, as codes;
-        one property may stand anywhere, so that codes alone are found beside it.
+        They are outside the longest run of other columns, or next to one that is known, as codes.
+        One property without names of rows may stand anywhere: only codes are found beside it.
         """
         left_out = (ids, self.given.get("ids"))
         names = [x for x in self.names if x not in left_out and x.lower() not in NAMES["row"]]
@@ -278,10 +278,11 @@ class Table(Protocol):
         runs = [[*own] for is_known, own in groupby(names, known.__contains__) if not is_known]
         words = max(runs, key=len, default=[])
         outer = [x for own in runs if 2 * len(own) <= len(words) for x in own]
-        found = [x for x in outer if len(known) > 1 or self._is_code(x, words, known)]
-        inner = [words] * (words[:1] != names[:1]) + [words[::-1]] * (words[-1:] != names[-1:])
-        for run in inner:
-            found += takewhile(lambda x: self._is_code(x, words, known), run)
+        n_known = len(known) + (self.names[0] not in names)
+        found = [x for x in outer if n_known > 1 or self._is_code(x, words, known)]
+        for run, edge in ((words, names[:1]), (words[::-1], names[-1:])):
+            if run[:1] != edge:
+                found += takewhile(lambda x: self._is_code(x, words, known), run)
         return [name for name in self.names if name in found and self.numbers_of(name)]
 
     def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:

@@ -181,7 +181,7 @@ def _warn_of_labels(texts: list[str]) -> None:
     """Warn of markup, headers of mails, and lines that begin with the same labels, as speakers."""
     for pattern, what, code in _LABELS:
         held = [[x.group(x.re.groups) for x in re.finditer(pattern, text)] for text in texts]
-        held = [[_TIME.sub("", label).strip(" \t\n:->") for label in own] for own in held]
+        held = [[_TIME.sub("", x).strip(" \t\n:->") or "0:00" for x in own] for own in held]
         labels = [label for label, n in Counter(chain(*held)).items() if n > 1]
         if 2 * sum(not {*own}.isdisjoint(labels) for own in held) > len(texts):
             told = f"{what}, as {some(labels, 4)}, which count as words: drop them by preprocessor="

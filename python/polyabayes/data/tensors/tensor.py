@@ -138,8 +138,7 @@ class CountTensor:
             return f"cell {position}, coordinates {tuple(cells[position].tolist())}"
 
         checked = _cells.checked_cell_counts(counts, len(cells), "counts", place)
-        least = 0 if unknown is None else -1
-        return cls._from_cells(cells, checked, names, shape, labels, least)
+        return cls._from_cells(cells, checked, names, shape, labels, 0 if unknown is None else -1)
 
     @classmethod
     def _from_cells(
