@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::UrnTarget;
 use super::chains::TopicChains;
+use super::{Counts, UrnTarget};
 use crate::math::pick;
 use crate::rng::{LANES, UniformLanes};
 
@@ -131,18 +131,32 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
         members: &[usize],
         mut choose: impl FnMut(usize, &[f64], f64) -> Option<usize>,
     ) -> Option<f64> {
-        let mut ln_ratio = 0.0;
+        let (mut ln_ratio, mut weights) = (0.0, vec![0.0; self.target.base.len()]);
         for &token in members {
             let own = self.weight(token, self.topic, 1.0);
-            let weights: Vec<f64> = (0..self.target.base.len())
-                .map(|k| if k == self.topic { 0.0 } else { self.weight(token, k, 0.0) })
-                .collect();
+            if self.target.bursts.is_some() {
+                let all = weights.iter_mut().enumerate();
+                all.for_each(|(topic, weight)| *weight = self.weight(token, topic, 0.0));
+            } else {
+                let q = self.target.row(self.chains.cells()[token]);
+                weigh(&mut weights, self.target, q, self.chains.balls(), self.lane);
+            }
+            weights[self.topic] = 0.0;
             let total: f64 = weights.iter().sum();
             let chosen = choose(token, &weights, total)?;
             ln_ratio += (total / own).ln();
             self.give(token, chosen);
         }
         Some(ln_ratio)
+    }
+}
+
+/// The weight of a token in every topic of a chain, where none is bursty.
+#[polyabayes_macros::vectorised]
+fn weigh(weights: &mut [f64], target: UrnTarget<'_>, q: &[f64], balls: &[Counts], lane: usize) {
+    for ((weight, balls), (base, q)) in weights.iter_mut().zip(balls).zip(target.base.iter().zip(q))
+    {
+        *weight = (base + target.unit * f64::from(balls[lane])) * q;
     }
 }
 

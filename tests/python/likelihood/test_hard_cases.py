@@ -76,7 +76,8 @@ def test_topics_of_tiny_pseudo_counts_open(pseudo_count):
     exact = pb.log_likelihood(model, documents, "exact").values
     found = pb.log_likelihood(model, documents, "annealed", n_samples=1000, random_state=0)
     errors_away = np.abs(found.values - exact) / np.maximum(found.std_errors, 1e-6)
-    assert errors_away.max() < 4
+    # Errors of 16 replicates are Student's: one of 900 is beyond 4, and there are 40 documents.
+    assert errors_away.max() < 5
     # A larger budget of exact values where samplers may be wrong.
     assert set(pb.log_likelihood(model, documents, random_state=0).methods) == {"exact"}
 
