@@ -74,7 +74,8 @@ def checked_shape(
     else:
         sizes = checked_sizes(shape)
     if len(sizes) != len(axes):
-        raise InvalidArgumentError(f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes")
+        told = f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes ({', '.join(axes)})"
+        raise InvalidArgumentError(told)
     for axis, size, names in zip(axes, sizes, labels, strict=True):
         if names is not None and len(names) != size:
             raise InvalidArgumentError(f"axis {axis!r} has size {size}, but {len(names)} labels")

@@ -64,17 +64,26 @@ class CountTensor:
     labels: AxisLabels
 
     def __init__(self) -> None:
-        raise InvalidTypeError("CountTensor is made by from_dense and the like, or by read_tensor")
+        told = "from_dense, from_coo, from_frame, from_corpus or read_tensor"
+        raise InvalidTypeError(f"CountTensor is made by {told}")
 
     @classmethod
-    def _from_checked(cls, *parts: Any) -> CountTensor:
-        """A tensor of checked parts, in the order of the attributes."""
+    def _from_checked(
+        cls,
+        coordinates: Integers,
+        counts: Integers,
+        shape: tuple[int, ...],
+        axes: tuple[str, ...],
+        labels: AxisLabels,
+    ) -> CountTensor:
         tensor = cls.__new__(cls)
-        # Bypasses the frozen attributes.
-        vars(tensor).update(zip(cls.__dataclass_fields__, parts, strict=True))
-        for array in (tensor.coordinates, tensor.counts, *tensor.labels):
+        for array in (coordinates, counts, *labels):
             if array is not None:
                 array.flags.writeable = False
+        # Bypasses the frozen attributes.
+        vars(tensor).update(
+            coordinates=coordinates, counts=counts, shape=shape, axes=axes, labels=labels
+        )
         return tensor
 
     @classmethod
