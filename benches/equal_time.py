@@ -5,7 +5,7 @@
 
 ``run`` makes the fits that are not there yet and keeps a line of JSON for each in
 ``benches/records/runs/equal-time.jsonl``; ``table`` makes the record of them. Splits and scores are
-those of the leaderboard. Under thousands of topics, topica's sampler is WarpLDA, and a few documents
+those of the leaderboard. Under thousands of topics, topica's sampler is WarpLDA, and some documents
 are scored along a path that lowers pseudo-counts.
 """
 
