@@ -25,6 +25,7 @@ import polyabayes as pb
 
 KEPT = "equal-time"
 CELLS = (("AP", 20), ("AP", 100), ("NIPS", 50), ("poliblog5k", 2000), ("20 Newsgroups", 2000))
+NAMES = tuple(dict.fromkeys(name for name, _ in CELLS))
 # Number of topics from which they are many; documents that are scored then, and their temperatures.
 MANY, N_SCORED, TEMPERATURES = 1000, 20, 500
 BUDGETS = (5, 30, 180)
@@ -81,9 +82,7 @@ def rows() -> list[dict[str, Any]]:
     return [row for row in record.kept(KEPT) if row["golden"] == golden(RESTS_ON)]
 
 
-def run(
-    corpus: Sequence[str] = ("AP", "NIPS"), budget: Sequence[int] = BUDGETS, seeds: int = 5
-) -> None:
+def run(corpus: Sequence[str] = NAMES, budget: Sequence[int] = BUDGETS, seeds: int = 5) -> None:
     """Make the fits that are not there, in turn, and score them."""
     for seconds, seed, (name, n_topics) in product(budget, range(seeds), CELLS):
         if name not in corpus:
