@@ -32,9 +32,8 @@ MAX_COUNT = 2**32 - 1
 _EXPOSURES = (1e-100, 1e100)
 _NUMERIC_KINDS = "biufc"
 # Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
-_OF_DOCUMENTS, _OF_GENES = (
-    re.compile("|".join(NAMES[f"names of {x}"])) for x in ("documents", "words")
-)
+_OF_DOCUMENTS = re.compile("|".join(NAMES["names of documents"]))
+_OF_GENES = re.compile("|".join(NAMES["names of words"]))
 _LABELS_LOOKED_AT = 10
 _FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
 _NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"
@@ -135,9 +134,8 @@ def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
 def checked_labels(labels: Any, name: str) -> Words:
     """Check strings, as an array of str objects of shape (n_labels,)."""
     # Some sequences, such as tomotopy's words, have no __iter__, only __getitem__.
-    if checks.is_single(labels) or not (
-        isinstance(labels, Iterable) or hasattr(labels, "__getitem__")
-    ):
+    has_entries = isinstance(labels, Iterable) or hasattr(labels, "__getitem__")
+    if checks.is_single(labels) or not has_entries:
         column = "; Corpus.from_table takes the name of a column" if name == "ids" else ""
         raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}{column}")
     entries = list(labels)

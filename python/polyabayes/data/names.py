@@ -15,7 +15,7 @@ NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for 
 OF_NAMES, _MEASURED = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured"))
 _HEADERS = {
     kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?s?")
-    for kind in ("times", "units", "items", "words in rows")
+    for kind in ("times", "units", "items", "words in rows", "players", "games")
 }
 
 

@@ -66,11 +66,8 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         keys = spell(wanted)
         spelt = {column: spell(labels) for column, labels in held.items()}
         # Names that are the same when spelt so are not taken for one another.
-        found = [
-            column
-            for column, labels in spelt.items()
-            if set(labels).issuperset(keys) and len(set(labels)) == len(set(held[column]))
-        ]
+        kept = {column: set(labels) for column, labels in spelt.items()}
+        found = [x for x in kept if kept[x].issuperset(keys) and len(kept[x]) == len(set(held[x]))]
         # Several columns may hold the names: those that agree with the order of the rows need no
         # other.
         same = [column for column in found if spelt[column] == keys]
@@ -187,12 +184,9 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     frame = frame.infer_objects()
     numbers = [column for column in frame.columns if column.lower() in NAMES["row"]]
     are_shares = np.allclose(frame.select_dtypes("number").sum(axis=1), 1, ROUNDED)
-    labels = [
-        column
-        for column in frame.columns.drop(numbers)
-        if (kind := frame[column].dtype.kind) not in "biuf"
-        or (kind in "iu" and column.lower() == "topic" and not are_shares)
-    ]
+    kinds = {column: frame[column].dtype.kind for column in frame.columns.drop(numbers)}
+    numbered = [x for x in kinds if x.lower() == "topic" and kinds[x] in "iu" and not are_shares]
+    labels = [column for column in kinds if kinds[column] not in "biuf" or column in numbered]
     turned = frame.drop(columns=numbers + labels)
     if turned.empty:
         raise checks.wrong(name, None, f"holds no numbers: use {name}.astype(float)")

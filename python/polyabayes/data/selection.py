@@ -73,8 +73,7 @@ class Selectable:
 
     def _selection(self, rows: Any) -> NDArray[np.int64]:
         n_documents = len(self)
-        if isinstance(rows, str):
-            rows = [rows]
+        rows = [rows] if isinstance(rows, str) else rows
         selection = np.asarray(np.arange(n_documents)[rows] if isinstance(rows, slice) else rows)
         if selection.ndim == 1 and selection.size and selection.dtype.kind in "UO":
             selection = self._rows_of(selection)

@@ -36,6 +36,8 @@ from polyabayes.exceptions import (
 _MOST_LEVELS = 50
 # Rows above which a column with another value in each is taken for the names of the rows.
 _FEW_ROWS = 10
+# Ends of the names of REDCap's columns that say whether a form is complete, and of their labels.
+_FORM = ("_complete", "complete?")
 
 # Units that weights with fractions are rounded to, in all: their relative error is far below that
 # of an ascent.
@@ -233,7 +235,7 @@ def warn_of_non_answers(
     """
     header = {item: plain(str(item)) for item in items}
     header |= {x: "id" for x in items if str(x).lower().endswith("_id")}
-    forms = [x for x in items if str(x).lower().endswith("_complete")]
+    forms = [x for x in items if str(x).lower().rstrip(".123456789").endswith(_FORM)]
     header |= dict.fromkeys(forms, "record")
     ids, questions, answers, exported = (
         [item for item in items if header[item] in NAMES[kind]]

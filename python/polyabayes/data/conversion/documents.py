@@ -37,13 +37,11 @@ def source_of(documents: Any, name: str) -> Source:
     if sources.is_tomotopy(documents):
         texts = [(list(document), document.uid) for document in documents]
         ids = [str(uid) for _, uid in texts] if all(uid for _, uid in texts) else None
-        found = counted_texts((x for x, _ in texts), None, {}, are_tokens=True)._replace(ids=ids)
-    elif (frame := frame_of(documents)) is not None:
+        return counted_texts((x for x, _ in texts), None, {}, are_tokens=True)._replace(ids=ids)
+    if (frame := frame_of(documents)) is not None:
         table = FrameTable(frame, name, "Corpus.from_table")
-        found = source_of_table(table) if frame.size else Source(frame.to_numpy())
-    else:
-        found = _of_lists(documents) or Source(documents)
-    return found
+        return source_of_table(table) if frame.size else Source(frame.to_numpy())
+    return _of_lists(documents) or Source(documents)
 
 
 def _of_lists(documents: Any) -> Source | None:

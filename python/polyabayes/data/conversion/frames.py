@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
+from datetime import date
 from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -187,8 +188,8 @@ def _kind_of(column: pd.Series[Any]) -> Kind:
     if dtype_kind in _TIME_KINDS:
         return "name"
     held = column.dropna().tolist()
-    if held and all(isinstance(value, str) for value in held):
-        return kind_of_strings(held)
+    if held and all(isinstance(value, (str, date)) for value in held):
+        return kind_of_strings([*map(str, held)])
     if held and all(isinstance(value, (list, tuple, Set, np.ndarray)) for value in held):
         are_tokens = all(isinstance(token, str) for row in held for token in row)
         return "tokens" if are_tokens else "cells"

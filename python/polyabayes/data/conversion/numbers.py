@@ -24,6 +24,8 @@ _WRITTEN: dict[re.Pattern[str], dict[str, str]] = {
     )
 }
 
+_KEPT_BACK = re.compile("|".join(NAMES["kept back"]))
+
 
 def number_of(text: str) -> float | None:
     """The number that a text represents, or None."""
@@ -41,8 +43,18 @@ def is_like_a_number(text: str) -> bool:
 
 
 def is_dash(text: str) -> bool:
-    """Whether a text marks a cell where nothing was counted."""
-    return text.strip() in NAMES["dash"]
+    """Whether a text marks a cell where nothing was counted, or the count is not told."""
+    return text.strip() in NAMES["dash"] or is_kept_back(text)
+
+
+def is_kept_back(value: Any) -> bool:
+    """Whether a value marks a count that is not told, as small ones of persons."""
+    return bool(_KEPT_BACK.fullmatch(str(value).strip()))
+
+
+def is_cell(text: str) -> bool:
+    """Whether columns of counts may hold a text: a number, or a mark where there is none."""
+    return is_like_a_number(text) or is_dash(text)
 
 
 def label_order(labels: Iterable[str]) -> list[str]:
@@ -80,4 +92,4 @@ def read_number(text: str, options: dict[str, Any]) -> float | None:
     """The number of a text that is written so; NaN for a dash."""
     plain = text.strip().replace(options.get("thousands", "\0"), "")
     plain = plain.replace(options.get("decimal", "."), ".")
-    return float("nan") if plain in NAMES["dash"] else number_of(plain)
+    return float("nan") if is_dash(plain) else number_of(plain)

@@ -110,7 +110,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     is_named = table.kind(term) != "number" and (document in units or document not in whole)
     is_long &= is_named or bool(items) or len({*whole} - {document, term}) < 2
     # A column of whole numbers that is left may hold the counts.
-    alone = [x for x in whole if x not in (document, term)] if is_long and count is None else []
+    alone = [x for x in whole if x not in (document, term, *units)] * (is_long and count is None)
     counted = alone[0] if len(alone) == 1 else count
     # Words that each occur once are names of rows.
     is_long &= bool(word or items or counted) or not table.is_distinct(term)
@@ -125,12 +125,11 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({code})"
     survey += "; polyabayes.LatentClassAnalysis takes the same columns"
     found = _lists(table, names) if labels == names and table.as_lists else []
-    are_codes = table.are_codes_first or not {*table.codes}.isdisjoint(labels)
-    melted = [table.melted] if are_codes and word not in labels and not found else []
+    melted = [table.melted] if table.codes and word not in labels and not found else []
     bodies = [x for x in labels if x not in (*answers, *table.codes, *dated)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     rows = [x for x in names if (x in labels or OF_NAMES.fullmatch(x)) and ids is None]
-    rows = [name for name in rows if table.is_distinct(name)]
+    rows = [name for name in rows if table.is_distinct(name) and None not in table.values(name)]
     plain = [name for name in rows if name not in (*texts, *dated)]
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
     is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])
@@ -159,8 +158,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     found += melted
     if len(whole) > 1 or not found:
         wide = table.call(change, **given) if change else table.options(**given)
+        wide = table.kept_back(**given) or f"use {wide}"
         among = f" (if {some(beside)} count words, leave those out)" * bool(beside)
-        found.append(f"with counts in each row, use {wide}{among}; if its rows are words, {turned}")
+        found.append(f"with counts in each row, {wide}{among}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
         found.append(survey)
     return found

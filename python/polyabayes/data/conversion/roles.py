@@ -181,7 +181,9 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
     """
     first = words[:1] if table.row_names is None and ids is None and len(words) > 1 else []
     units = [x for x in first if is_headed(x, "units") or is_headed(x, "times")]
-    told = [name for name in words if counts_nothing(name) and name not in units]
+    are_players = any(is_headed(x, "players") for x in table.names)
+    games = [x for x in words if are_players and is_headed(x, "games")]
+    told = [x for x in words if (counts_nothing(x) or x in games) and x not in units]
     told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
     columns = {name: table.counts([name]).toarray().ravel() for name in units + told}
     odd = [x for x, held in columns.items() if held.all() or len({*held}) == len(held)]

@@ -89,12 +89,9 @@ class Table(Protocol):
     def written(self) -> dict[str, Any]:
         """Options of pandas that read the numbers of the table as they are written."""
         texts: set[str] = set()
-        for name in self.names:
-            held: Any = set(self.values(name)) - {None} if self.kind(name) in PLAIN_KINDS else {0}
-            if all(
-                isinstance(x, str) and (_numbers.is_dash(x) or _numbers.is_like_a_number(x))
-                for x in held
-            ):
+        for values in map(self.values, self.names):
+            held = {x for x in values if isinstance(x, str)}
+            if all(map(_numbers.is_cell, held)):
                 texts |= held
         return _numbers.options_of_numbers(texts, self.sep)
 
@@ -125,8 +122,8 @@ class Table(Protocol):
             is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
             filled = ("" if is_read else f".replace({text!r}, 0)") + filled
             told = f"of a property, {self.call(metadata=[*named, *beside])}; " * (name in beside)
-            told += f"where nothing was counted, {self.call(filled)}"
-            told += f"; {self.melted}" * self.are_codes_first
+            told += self.kept_back(filled) or f"where nothing was counted, {self.call(filled)}"
+            told += f"; {self.melted}" * (name in self.codes)
             if "dropna" in change:
                 told = f"without rows that count nothing, {self.call(change)}"
         elif number is not None and number < 0 and is_count:
@@ -152,7 +149,7 @@ class Table(Protocol):
                 told += f", or name properties, {self.call(metadata=given)}"
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             change = filled * ("na_values" in self.written)
-            told = f"of numbers that are written so, {self.call(change)}"
+            told = f"of numbers that are written so, {self.kept_back(filled) or self.call(change)}"
             if self.written.get("thousands") == "." and "decimal" not in self.written:
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         elif number is None and is_count:
@@ -160,8 +157,15 @@ class Table(Protocol):
             kept = f"`{name}` not in {sorted(x for x in texts if not _numbers.is_like_a_number(x))}"
             told = f"without rows of others than counts, {self.call(f'.query({kept!r})')}"
         elif number is None:
-            told = self.under_units or self.melted * bool(self.codes)
+            told = self.under_units or self.melted * (name in self.codes)
         return f"; {told}" * bool(told)
+
+    def kept_back(self, filled: str = ".fillna(0)", **options: Any) -> str:
+        """Calls that read a table with marks of counts that are kept back; empty without marks."""
+        blank = [x for x in self.names if any(map(_numbers.is_kept_back, self.values(x)))]
+        told = f"without rows of counts kept back, as {self.written.get('na_values')!r}, "
+        told += f"{self.call(f'.dropna(subset={blank})', **options)}; with 0 for each, "
+        return f"{told}{self.call(filled, **options)}" * bool(blank and self.written)
 
     @cached_property
     def under_units(self) -> str:
@@ -170,7 +174,7 @@ class Table(Protocol):
         numbers = [[_numbers.number_of(str(x)) is not None for x in own] for own in held]
         pairs = zip(held, numbers, strict=True)
         above = {str(x[0]) for x, own in pairs if own[1:] and all(own[1:])}
-        above -= {"None", *NAMES["missing"], *NAMES["dash"]}
+        above -= {"None", *NAMES["missing"], *filter(_numbers.is_dash, above)}
         if any(own[:1] == [True] for own in numbers) or not above:
             return ""
         code = ".iloc[1:].reset_index(drop=True).infer_objects()"
@@ -178,26 +182,28 @@ class Table(Protocol):
 
     @cached_property
     def codes(self) -> list[str]:
-        """Columns that share values, as codes of one kind: texts, or numbers if there are none."""
-        names = [
-            x for x in self.names if self.kind(x) in PLAIN_KINDS and x != self.given.get("ids")
-        ]
+        """Columns that share values, as codes of one kind: mostly texts, or numbers as of a list.
+
+        The numbers of a row then differ, none is 0, and blanks stand only to their right.
+        """
+        ids = self.given.get("ids")
+        names = [x for x in self.names if self.kind(x) in PLAIN_KINDS and x != ids]
         others = {
             x for x in names if counts_nothing(x) or is_headed(x, "units") or self.is_dated(x)
         }
         others |= self.marks_of_presence(names).keys()
         held = {x: {*self.values(x)} - {None} for x in names if x not in others}
         shared = {x for x, n in Counter(chain(*held.values())).items() if n > 1}
-        texts = {x for x in shared if not _numbers.is_like_a_number(str(x))} - {*NAMES["missing"]}
-        known = set(chain(*(own for own in held.values() if own & (texts or shared))))
-        return [name for name, own in held.items() if known and own <= known]
-
-    @property
-    def are_codes_first(self) -> bool:
-        """Whether columns of codes have blanks, but only where those to their right have, too."""
-        rows = [*zip(*map(self.values, self.codes), strict=True)] * ("axes" not in self.given)
-        are_first = all(None not in row[: len(row) - row.count(None)] for row in rows)
-        return are_first and any(None in row for row in rows)
+        words = {x for x in shared if not _numbers.is_cell(str(x))} - {*NAMES["missing"]}
+        known = set(chain(*(own for own in held.values() if own & (words or shared))))
+        found = [name for name, own in held.items() if known and own <= known]
+        rows = [*zip(*map(self.values, found), strict=True)] * known.isdisjoint({0, "0"})
+        pairs = [(row[: (n := len({*row} - {None}))], row[n:]) for row in rows]
+        are_first = all(None not in own and {*rest} <= {None} for own, rest in pairs)
+        are_first &= any(rest for _, rest in pairs) and 2 * len(found) >= len(held)
+        n_numbers = sum(_numbers.is_cell(str(x)) for x in known)
+        are_texts = bool(words) and 2 * n_numbers <= len(known)
+        return found * (are_texts or (are_first and "axes" not in self.given))
 
     @property
     def melted(self) -> str:
@@ -206,10 +212,8 @@ class Table(Protocol):
         # Codes such as 250.00 and 011 are texts.
         is_read = code.startswith("pandas.read_csv(") and "dtype=" not in code
         code = f"{code[:-1]}, dtype=str)" if is_read else f"{code}.convert_dtypes()"
-        names = (
-            x for x in rest if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")
-        )
-        ids = next(filter(self.is_distinct, names), "document")
+        own = [x for x in rest if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")]
+        ids = next(filter(self.is_distinct, own), "document")
         kept = [ids, *(x for x in rest if x != ids and x.lower() not in NAMES["count"])]
         kept, codes = ([self.keys.get(x, x) for x in own] for own in (kept, self.codes))
         word = "code" + "_" * ("code" in self.names)
@@ -220,7 +224,7 @@ class Table(Protocol):
 
     def completion(self, names: Sequence[str]) -> str:
         """Code for blanks in columns of counts: 0, unless rows count nothing, as notes."""
-        columns = [self.values(name) for name in names]
+        columns = [[None if _numbers.is_dash(str(x)) else x for x in self.values(n)] for n in names]
         blank = [name for name, held in zip(names, columns, strict=True) if None in held]
         rows = zip(*columns, strict=True)
         if len(names) > 1 and all({*row} == {None} or None not in row for row in rows):
@@ -348,7 +352,7 @@ class Table(Protocol):
     def numbers_of(self, name: str) -> list[float]:
         """The numbers of a column but missing ones; empty if it holds others, or categories."""
         held = [x for x in self.values(name) if x is not None and not _numbers.is_dash(str(x))]
-        if self.kind(name) != "number" and not all(isinstance(x, str) for x in held):
+        if self.kind(name) not in ("number", "other") and not all(isinstance(x, str) for x in held):
             return []
         try:
             found = [
@@ -427,9 +431,7 @@ def _is_bag(cell: list[Any]) -> bool:
 
 def kind_of_strings(values: Sequence[str]) -> Kind:
     """Kind of non-empty strings: numbers, names, or texts of several words."""
-    if all(
-        _numbers.number_of(value) is not None and not _PADDED.match(value) for value in set(values)
-    ):
+    if all(_numbers.number_of(x) is not None and not _PADDED.match(x) for x in {*values}):
         return "number"
     shown = [" " in value.strip() for value in values[:_ROWS_LOOKED_AT]]
     return "text" if 2 * sum(shown) > len(shown) else "name"

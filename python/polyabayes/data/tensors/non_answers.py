@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NUMBERS = set(map(int, NAMES["no number"]))
 # Codes before labels; those of Stata, perhaps before labels, are a mark by themselves.
 _CODE = re.compile(r"[-(\[]*\d+[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
-_REMARK = re.compile(r"\(.*?\)")
+_REMARK = re.compile(r"\(.*?\)|, coded\b.*", re.IGNORECASE)
 _NO_ANSWERS = {plain(name) or name for name in NAMES["no answer"]}
 _GAP = 2
 _FEW_ROWS = 10
@@ -94,7 +94,11 @@ def warn_of_answers(
         warn(f"row {some(alone, 3)} {told}", DataWarning)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
-    own = {x: _marks(known[x], is_categorical=hasattr(frame[x], "cat")) for x in items}
+    # Numbers that are marks of one item are marks of others, if they end their scales.
+    given, own = marks_by_column(missing, items), {x: list[Any]() for x in items}
+    for _ in range(2):
+        shared = {number_of(str(x)) for x in chain(*given.values(), *own.values())}
+        own = {x: _marks(known[x], shared, is_categorical=hasattr(frame[x], "cat")) for x in items}
     marks = {mark: [x for x in items if mark in own[x]] for mark in chain(*own.values())}
     blank = [x for x in items if missing is None and len(known[x]) == 1 and frame[x].isna().any()]
     spellings: dict[Any, dict[str, str]] = {}
@@ -112,7 +116,6 @@ def warn_of_answers(
         if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
             spellings[item] = spelt
     if marks:
-        given = marks_by_column(missing, items)
         told = ", ".join(f"{mark!r} of {some(where, 3)}" for mark, where in marks.items())
         named: Any = [*dict.fromkeys(chain(*given.values(), marks))]
         # A mark of one item may be an answer to another.
@@ -174,8 +177,8 @@ def _is_no_answer(label: str) -> bool:
     return any(all((plain(x) or x.strip()) in _NO_ANSWERS for x in y) for y in ([own], parts))
 
 
-def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
-    """Levels of an item by which surveys mark missing answers."""
+def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -> list[Any]:
+    """Levels of an item by which surveys mark missing answers, `shared` ones after any gap."""
     # A blank beside one answer is the other answer.
     labels = [x for x in known if isinstance(x, str) and (x.strip() or len(known) > 2)]
     texts = [x for x in labels if _is_no_answer(x)]
@@ -191,9 +194,11 @@ def _marks(known: list[Any], *, is_categorical: bool) -> list[Any]:
     for number in numbers:
         # Surveys that mark by 7, 8 and 9 may begin with 6.
         is_first = number % 10 == 6 and bool({number + x for x in (1, 2, 3)} & held.keys())
-        if (number in _NUMBERS or is_first) and last is not None and number > last + _GAP:
+        gap = 1 if number in shared or (is_first and number + 3 in shared) else _GAP
+        if (number in _NUMBERS or is_first) and last is not None and number > last + gap:
             codes.append(number)
         elif number >= 0:
             last = number
-    # An item has two answers at least.
+    # Marks end the scale, and an item has two answers at least.
+    codes = [code for code in codes if code < 0 or code > (last or 0)]
     return texts + [held[code] for code in codes if len(codes) < len(known) - 1]

@@ -20,8 +20,8 @@ from polyabayes.data.conversion.table import Table
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import named_rows
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
+from polyabayes.data.names import NAMES, headed, named_rows
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PolyabayesError, argument
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect, encoding_code
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
@@ -92,7 +92,20 @@ def read_json_lines(
         frame = import_pandas().DataFrame(rows, index=lines).rename_axis("line")
         table = FrameTable(frame, code=code)
         table.row_names = None
-    return corpus_of_table(path, table, vocabulary, **options)
+    try:
+        return corpus_of_table(path, table, vocabulary, **options)
+    except PolyabayesError as error:
+        code = f"pandas.json_normalize({code}.to_dict('records'))"
+        nested = FrameTable(import_pandas().json_normalize(rows), code=code)
+        texts, above = ({x for x in own.names if own.kind(x) == "text"} for own in (nested, table))
+        named, nested.given = options.get("text") or next(iter(above), None), table.given
+        if named in above or texts <= above:
+            raise
+        lengths = {x: len("".join(map(str, nested.values(x)))) for x in texts - above}
+        text = max(lengths, key=lambda x: (x.endswith(f".{named}"), lengths[x]))
+        ids = headed(nested.names, (options.get("ids"), *NAMES["document"]))
+        told = f"{path}: its texts are within objects: use {nested.call(text=text, ids=ids)}"
+        raise FileFormatError(told) from error
 
 
 def corpus_of_table(
