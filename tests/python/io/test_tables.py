@@ -129,6 +129,15 @@ def test_triplets_with_unknown_headers_are_a_warning(tmp_path, door):
         assert corpus_of(door, tmp_path, text, layout="wide").n_documents == 3
 
 
+def test_matches_of_players_are_no_counts_but_may_be_words():
+    table = pd.DataFrame({"Player": ["A", "B", "C"], "Apps": [12, 22, 17], "Goals": [0, 2, 1]})
+    with pytest.warns(DataWarning, match=r"properties: 'Apps'; .* metadata=\['Apps'\]"):
+        pb.Corpus.from_table(table, ids="Player")
+    with warnings.catch_warnings(action="error"):
+        books = table.rename(columns={"Player": "book"})
+        assert pb.Corpus.from_table(books, ids="book").n_words == 2
+
+
 def test_a_shape_that_fits_transposed_says_so(write):
     banner = "%%MatrixMarket matrix coordinate integer general\n3 2 2\n1 1 4\n3 2 5\n"
     with pytest.raises(InvalidArgumentError, match=r"fit the other axis.*transpose=True"):

@@ -160,7 +160,7 @@ class Table(Protocol):
             told = self.under_units or self.melted * (name in self.codes)
         return f"; {told}" * bool(told)
 
-    def kept_back(self, filled: str = ".fillna(0)", **options: Any) -> str:
+    def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
         blank = [x for x in self.names if any(map(_numbers.is_kept_back, self.values(x)))]
         told = f"without rows of counts kept back, as {self.written.get('na_values')!r}, "

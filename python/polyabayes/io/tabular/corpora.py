@@ -22,7 +22,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.names import NAMES, headed, named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PolyabayesError, argument
-from polyabayes.io.tabular.delimited import DelimitedTable, Dialect, encoding_code
+from polyabayes.io.tabular.delimited import LINES_LOOKED_AT, DelimitedTable, Dialect, encoding_code
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
 # Cells that a table may have, present or missing, besides one for each character.
@@ -96,14 +96,14 @@ def read_json_lines(
         return corpus_of_table(path, table, vocabulary, **options)
     except PolyabayesError as error:
         code = f"pandas.json_normalize({code}.to_dict('records'))"
-        nested = FrameTable(import_pandas().json_normalize(rows), code=code)
+        nested = FrameTable(import_pandas().json_normalize(rows[:LINES_LOOKED_AT]), code=code)
         texts, above = ({x for x in own.names if own.kind(x) == "text"} for own in (nested, table))
         named, nested.given = options.get("text") or next(iter(above), None), table.given
         if named in above or texts <= above:
             raise
-        lengths = {x: len("".join(map(str, nested.values(x)))) for x in texts - above}
+        lengths = {x: len("".join(map(str, nested.values(x)))) for x in sorted(texts - above)}
         text = max(lengths, key=lambda x: (x.endswith(f".{named}"), lengths[x]))
-        ids = headed(nested.names, (options.get("ids"), *NAMES["document"]))
+        ids = headed(nested.names, ((options.get("ids") or "id").lower(), *NAMES["document"]))
         told = f"{path}: its texts are within objects: use {nested.call(text=text, ids=ids)}"
         raise FileFormatError(told) from error
 
