@@ -474,6 +474,15 @@ fn reversed_annealing_is_unbiased() {
     }
 }
 
+/// Topics of pseudo-counts below those that are raised are opened and closed.
+#[test]
+fn annealing_that_opens_topics_is_unbiased() {
+    let case = Case::new(&[0.31, 0.02], &[0.41, 0.53, 0.67, 0.29], &[1, 1]);
+    case.assert_unbiased(lanes(1), |urn, rng| {
+        annealed::ln_urn_sums(urn, Start::Lowered, 1, 2, rng, &())
+    });
+}
+
 /// Unbiased from every state that the search comes to.
 #[test]
 fn chib_is_unbiased() {
