@@ -74,7 +74,7 @@ def test_topics_of_tiny_pseudo_counts_open(pseudo_count):
     used = [rng.choice(rng.choice(16, 3, replace=False), 14) for _ in range(40)]
     documents = [sum(rng.multinomial(1, topics[k]) for k in ks) for ks in used]
     exact = pb.log_likelihood(model, documents, "exact").values
-    # Errors of 16 replicates would be Student's: one of 900 is beyond 4, and there are 200 documents.
+    # Errors of 16 replicates would be Student's: one of 900 is beyond 4. There are 200 documents.
     effort = {"n_samples": 1000, "n_replicates": 64}
     found = pb.log_likelihood(model, documents, "annealed", random_state=0, **effort)
     errors_away = np.abs(found.values - exact) / np.maximum(found.std_errors, 1e-6)
