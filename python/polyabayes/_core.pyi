@@ -6,14 +6,15 @@ from typing import Any, Final, NotRequired, TypedDict, Unpack, final
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.allocation.options import Options
 from polyabayes.likelihood.methods import Settings
 from polyabayes.models.fitting import Schedule
 from polyabayes.scale.token_order import Blocks
 
-_Floats = NDArray[np.float64]
+_Floats = Floats
 _Evidence = tuple[str, AllocationEstimate, bool, AllocationTempering | None]
-_Integers = NDArray[np.int64]
+_Integers = Integers
 _Exposed = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 _Urns = tuple[_Floats, _Floats, _Floats, _Floats | None]
 _Position = tuple[str, int, int]
@@ -251,9 +252,9 @@ class AllocationDraws:
     estimate: Final[AllocationEstimate | None]
     others: Final[list[AllocationEstimate]]
     hidden: Final[list[int]]
-    replicates: Final[NDArray[np.int64]]
+    replicates: Final[Integers]
     ln_laws: Final[_Floats]
-    starts: Final[NDArray[np.int64]]
+    starts: Final[Integers]
     cells: Final[NDArray[np.uint32]]
     numbers: Final[NDArray[np.uint32]]
     values: Final[NDArray[np.uint32]]
@@ -272,8 +273,8 @@ class Allocation:
         concentration: float,
         tables: Sequence[float] | None,
         shape: Sequence[int],
-        coordinates: NDArray[np.int64],
-        counts: NDArray[np.int64],
+        coordinates: Integers,
+        counts: Integers,
         elimination: Sequence[int] | None = None,
         form: str = "joint",
     ) -> Allocation: ...
@@ -317,7 +318,7 @@ def run_allocation_task(
 @final
 class IncompleteAllocation:
     def __new__(
-        cls, allocation: Allocation, missing: NDArray[np.int64], rate: float
+        cls, allocation: Allocation, missing: Integers, rate: float
     ) -> IncompleteAllocation: ...
     n_missing: Final[int]
     def complete(

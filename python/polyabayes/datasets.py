@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
@@ -59,9 +60,9 @@ class SyntheticLDA:
     """
 
     corpus: Corpus
-    topic_word: NDArray[np.float64]
-    doc_topic_prior: NDArray[np.float64]
-    doc_topic: NDArray[np.float64]
+    topic_word: Floats
+    doc_topic_prior: Floats
+    doc_topic: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +90,10 @@ class SyntheticGammaPoisson:
     """
 
     corpus: Corpus
-    topic_word: NDArray[np.float64]
-    shape: NDArray[np.float64]
-    probability: NDArray[np.float64]
-    doc_topic: NDArray[np.float64]
+    topic_word: Floats
+    shape: Floats
+    probability: Floats
+    doc_topic: Floats
 
 
 @shared_docs
@@ -273,7 +274,7 @@ def _topics(
     n_words: int,
     prior: float,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> Floats:
     if topic_word is None:
         checks.whole_number("n_topics", n_topics)
         checks.whole_number("n_words", n_words)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.output.tables import measured
 from polyabayes._support.results import Result
 
@@ -42,15 +42,15 @@ class BidirectionalBounds(Result):
     True
     """
 
-    lower: NDArray[np.float64]
-    lower_std_errors: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    upper_std_errors: NDArray[np.float64]
-    sizes: NDArray[np.int64]
+    lower: Floats
+    lower_std_errors: Floats
+    upper: Floats
+    upper_std_errors: Floats
+    sizes: Integers
     data: Any = None
 
     @property
-    def gap(self) -> NDArray[np.float64]:
+    def gap(self) -> Floats:
         """Upper minus lower bound of each entry.
 
         In expectation at least the bias of either bound; negative only by chance.
@@ -58,7 +58,7 @@ class BidirectionalBounds(Result):
         return self.upper - self.lower
 
     @property
-    def gap_std_errors(self) -> NDArray[np.float64]:
+    def gap_std_errors(self) -> Floats:
         """Standard error of each gap."""
         return np.hypot(self.lower_std_errors, self.upper_std_errors)
 

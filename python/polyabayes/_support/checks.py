@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -15,8 +15,6 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     argument,
 )
-
-Vector = NDArray[np.float64]
 
 _MOST_THREADS = 1024
 
@@ -90,7 +88,7 @@ def fits(name: str, value: int, n_bytes: float) -> None:
         raise BudgetExceededError(message, argument=name, value=value, limit=limit)
 
 
-def vector(name: str, value: Any, size: int) -> Vector:
+def vector(name: str, value: Any, size: int) -> Floats:
     """One number for all, or one each, as an array of shape (size,)."""
     array = floats(name, value)
     if array.ndim > 1 or array.shape not in ((), (size,)):
@@ -99,7 +97,7 @@ def vector(name: str, value: Any, size: int) -> Vector:
     return np.ascontiguousarray(np.broadcast_to(array, (size,)))
 
 
-def positive_vector(name: str, value: Any, size: int) -> Vector:
+def positive_vector(name: str, value: Any, size: int) -> Floats:
     """A vector as by :func:`vector`, every entry positive and finite."""
     array = vector(name, value, size)
     bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
@@ -109,7 +107,7 @@ def positive_vector(name: str, value: Any, size: int) -> Vector:
     return array
 
 
-def matrix(name: str, value: Any, shape: str = "(n_components, n_words)") -> NDArray[np.float64]:
+def matrix(name: str, value: Any, shape: str = "(n_components, n_words)") -> Floats:
     """`value` as a contiguous float array of two dimensions."""
     array = floats(name, value)
     if array.ndim != 2 or 0 in array.shape:
@@ -161,7 +159,7 @@ def number(name: str, value: Any) -> float:
         return np.inf
 
 
-def floats(name: str, value: Any) -> NDArray[np.float64]:
+def floats(name: str, value: Any) -> Floats:
     """`value` as an array of floats of any shape."""
     try:
         array = np.asarray(value)

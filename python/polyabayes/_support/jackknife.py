@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from polyabayes._support.arrays import Floats, Integers
 
 
 class Difference(NamedTuple):
@@ -18,9 +19,7 @@ class Difference(NamedTuple):
 
 
 def paired_difference(
-    ahead: NDArray[np.float64],
-    n_tokens: NDArray[np.float64],
-    groups: NDArray[np.int64] | None = None,
+    ahead: Floats, n_tokens: Floats, groups: Integers | None = None
 ) -> Difference:
     """Total difference over total length, with the error of a delete-one jackknife.
 
@@ -43,7 +42,7 @@ def paired_difference(
     return Difference(mean, std_error, max(freedom, 1.0))
 
 
-def totals_of(groups: NDArray[np.int64], *rows: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def totals_of(groups: Integers, *rows: Floats) -> list[Floats]:
     """Sums of every row of values over the documents of each group."""
     _, places = np.unique(groups, return_inverse=True)
     return [np.bincount(places, row).astype(np.float64) for row in rows]

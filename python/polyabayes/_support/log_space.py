@@ -3,10 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+
+from polyabayes._support.arrays import Floats
 
 
-def log_sum(logs: NDArray[np.float64]) -> float:
+def log_sum(logs: Floats) -> float:
     """Ln of a sum of exponentials; ``-inf`` for none."""
     highest = float(logs.max(initial=-np.inf))
     if not np.isfinite(highest):
@@ -23,6 +24,6 @@ def log_difference(more: float, less: float) -> float:
     return more + math.log(-math.expm1(less - more))
 
 
-def log_cumulative_sum(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_cumulative_sum(logs: Floats) -> Floats:
     """Ln of the sums of the first 0, 1, ..., n exponentials; shape (n + 1,)."""
     return np.asarray(np.logaddexp.accumulate(np.append(-np.inf, logs)))

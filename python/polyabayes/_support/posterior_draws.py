@@ -1,10 +1,11 @@
 """Intervals from correlated posterior draws, corrected for their number."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from polyabayes._support.arrays import Floats
 
 
-def n_effective(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+def n_effective(draws: Floats) -> Floats:
     """Effective number of draws along the first axis: n over the autocorrelation time.
 
     Autocorrelations are added up to Geyer's initial monotone sequence (1992, Practical Markov chain
@@ -19,9 +20,7 @@ def n_effective(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     return n / np.maximum(2 * pairs.sum(axis=0) - 1, 1.0)
 
 
-def central_interval(
-    draws: NDArray[np.float64], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def central_interval(draws: Floats, level: float) -> tuple[Floats, Floats]:
     """Interval, shape (2, ...), that has a further draw with probability `level`, and its shortage.
 
     The quantile at p of n draws worth m independent ones, as NumPy interpolates it, has probability
@@ -39,16 +38,16 @@ def central_interval(
     return np.stack(ends), short / tail
 
 
-def shortage(draws: NDArray[np.float64], level: float = 0.95) -> float:
+def shortage(draws: Floats, level: float = 0.95) -> float:
     """Factor by which there are too few draws for all their intervals; 1 or less if enough."""
     return float(_short(draws).max()) / ((1 - level) / 2)
 
 
-def _short(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+def _short(draws: Floats) -> Floats:
     return (1 / n_effective(draws) + 1 / len(draws)) / 2
 
 
-def _at(ordered: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.float64]:
+def _at(ordered: Floats, place: Floats) -> Floats:
     """Values at places that may lie between two rows."""
     below = np.floor(place).astype(np.intp)
     above = np.minimum(below + 1, len(ordered) - 1)

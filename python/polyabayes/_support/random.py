@@ -3,8 +3,8 @@
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes.exceptions import InvalidArgumentError, argument
 
 RandomState: TypeAlias = (
@@ -36,13 +36,11 @@ def draw_seed(random_state: RandomState) -> int:
     return int(random_generator(random_state).integers(2**64, dtype=np.uint64))
 
 
-def dirichlet(
-    generator: np.random.Generator, parameters: NDArray[np.float64], axis: int
-) -> NDArray[np.float64]:
+def dirichlet(generator: np.random.Generator, parameters: Floats, axis: int) -> Floats:
     """Dirichlet draws along an axis; ln of the gamma variates keeps the small ones."""
     # Gamma(α) is Gamma(α + 1) U^(1/α).
     ln_draws = np.log(generator.standard_gamma(parameters + 1))
     ln_draws += np.log1p(-generator.random(parameters.shape)) / parameters
-    draws: NDArray[np.float64] = np.exp(ln_draws - ln_draws.max(axis=axis, keepdims=True))
+    draws: Floats = np.exp(ln_draws - ln_draws.max(axis=axis, keepdims=True))
     draws /= draws.sum(axis=axis, keepdims=True)
     return draws

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.results import Result
@@ -21,10 +21,8 @@ from polyabayes.allocation.evidence.result import Estimate, Evidence
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import rates_of
 from polyabayes.allocation.options import METHODS, Options, Run
-from polyabayes.data.tensors.cells import AxisLabels, Integers, named_cells
+from polyabayes.data.tensors.cells import AxisLabels, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
-
-Floats = NDArray[np.float64]
 
 # Most missing tokens.
 _MOST_MISSING = 10**7

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support.arrays import Flags, Integers
 from polyabayes.allocation.graphs.network import Network
 from polyabayes.allocation.graphs.rates import RatePoints, rate_points
 from polyabayes.allocation.graphs.tied_levels import match_levels
 from polyabayes.allocation.layout import Layout, as_tensor, lay_out
 from polyabayes.data.conversion.frames import row_place
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import axis_names, checked_frame, factor, one_column
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
@@ -114,7 +114,7 @@ def _without_hidden(data: Any, observed: Any) -> Any:
     return np.where(mask, array, 0)
 
 
-def _checked_mask(tensor: CountTensor, observed: Any) -> NDArray[np.bool_]:
+def _checked_mask(tensor: CountTensor, observed: Any) -> Flags:
     mask = np.asarray(observed)
     if mask.dtype != np.bool_:
         raise InvalidTypeError(
@@ -139,7 +139,7 @@ def rates_of(layout: Layout) -> RatePoints:
     return rate_points(model.concentration, layout.tensor.total, model.rate, fine=False)
 
 
-def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:
+def observed_outside(tensor: CountTensor, missing: CountTensor) -> Flags:
     """Mask of the cells that are empty in another tensor; labelled levels match by label."""
     if missing.axes != tensor.axes:
         raise InvalidArgumentError(

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.random import RandomState, dirichlet, random_generator
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE, known_nodes
 from polyabayes.allocation.graphs.network import Network
@@ -55,12 +55,12 @@ def simulate(
     n_tokens = _total(model, total, rate, generator)
     tables = tables_of(model, sizes)
     alphas = alphas_of(model, sizes, tables)
-    table_of: dict[str, NDArray[np.float64]] = {}
+    table_of: dict[str, Floats] = {}
     for nodes in tables:
         cells = tuple(sizes[name] for name in model.graph.family(nodes[0]))
         drawn = dirichlet(generator, np.full(cells, alphas[nodes[0]]), axis=0)
         table_of.update(dict.fromkeys(nodes, drawn))
-    values: dict[str, NDArray[np.int64]] = {}
+    values: dict[str, Integers] = {}
     for node in model.graph.order:
         table, parents = table_of[node], model.graph.parents[node]
         given = np.zeros(n_tokens, dtype=np.int64)
@@ -73,9 +73,7 @@ def simulate(
     return Simulation(allocation.marginal(*axes), allocation)
 
 
-def _draw(
-    table: NDArray[np.float64], given: NDArray[np.int64], generator: np.random.Generator
-) -> NDArray[np.int64]:
+def _draw(table: Floats, given: Integers, generator: np.random.Generator) -> Integers:
     """Draw a value per token from the column of a table that `given` names."""
     # Column k is shifted to the interval [k, k + 1], so that one sorted search draws all values.
     steps = np.cumsum(table, axis=0)

@@ -6,10 +6,10 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.files import checked_path
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import words_of
@@ -103,7 +103,7 @@ def from_fasttopics(
     return lda_of(topics, doc_topic_prior, words, random_state)
 
 
-def _table(value: Any, name: str) -> tuple[NDArray[np.float64], list[str] | None]:
+def _table(value: Any, name: str) -> tuple[Floats, list[str] | None]:
     """Values and row names of an array, a DataFrame or a table that R wrote."""
     if isinstance(value, (str, os.PathLike)):
         return _read(value, name)
@@ -114,7 +114,7 @@ def _table(value: Any, name: str) -> tuple[NDArray[np.float64], list[str] | None
     return matrix, [str(row) for row in index]
 
 
-def _read(path: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
+def _read(path: Any, name: str) -> tuple[Floats, list[str]]:
     table = DelimitedTable(checked_path(path, name), Dialect())
     rows, *topics = table.names
     if not (topics and table.n_rows):
@@ -125,7 +125,7 @@ def _read(path: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
     return values, list(map(str, table.values(rows)))
 
 
-def dirichlet_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def dirichlet_of(weights: Floats) -> Floats:
     """Maximum likelihood of Dirichlet parameters by Newton's method (Minka 2000).
 
     Weights are positive; rows sum to 1.

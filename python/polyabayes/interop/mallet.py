@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.files import checked_path, open_binary, reading
 from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
@@ -38,7 +38,7 @@ Readings = dict[str, tuple[str, str]]
 class _State(NamedTuple):
     """Priors and counts of a state file."""
 
-    alpha: NDArray[np.float64]
+    alpha: Floats
     beta: float
     counts: Table
 
@@ -177,7 +177,7 @@ def _n_words(table: Table, n_words: int | None) -> int:
     return wanted
 
 
-def _dense(table: Table, n_topics: int, n_words: int) -> tuple[list[str], NDArray[np.float64]]:
+def _dense(table: Table, n_topics: int, n_words: int) -> tuple[list[str], Floats]:
     needed, there_are = _TABLES * 8 * n_topics * n_words, memory_of_machine()
     if needed > there_are:
         raise FileFormatError(
@@ -213,7 +213,7 @@ def _read_state(path: Path, most: float) -> _State:
     return _State(alpha, beta, counts)
 
 
-def _read_head(path: Path, stream: TextIO) -> tuple[NDArray[np.float64], float]:
+def _read_head(path: Path, stream: TextIO) -> tuple[Floats, float]:
     head = [stream.readline() for _ in range(3)]
     found = [
         re.match(rf"#{name} : (.+)$", line.strip())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.interop.shared import attribute, lda_of
 from polyabayes.likelihood.foreign import adapter
@@ -105,7 +105,7 @@ def _alpha(given: float | None, parameters: dict[str, Any], package: str, n_topi
     return alpha / n_topics if given is None and summed else alpha
 
 
-def _smoothed(topics: NDArray[np.float64], assignments: Any, eta: float) -> NDArray[np.float64]:
+def _smoothed(topics: Floats, assignments: Any, eta: float) -> Floats:
     """Counts of regions, recovered from the numbers of assignments, plus their prior."""
     totals = np.asarray(assignments["Assignments"], dtype=np.float64)
     if totals.shape != (len(topics),) or not (totals >= 0).all():
@@ -113,5 +113,5 @@ def _smoothed(topics: NDArray[np.float64], assignments: Any, eta: float) -> NDAr
             f"topic_ass has {totals.size} entries for {len(topics)} topics: it must hold the "
             "assignments of every topic"
         )
-    counts: NDArray[np.float64] = np.rint(np.nan_to_num(topics) * totals[:, None])
+    counts: Floats = np.rint(np.nan_to_num(topics) * totals[:, None])
     return counts + eta

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.interop.shared import covariate_rows, lda_of_priors
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
@@ -68,7 +68,7 @@ def from_pykeyatm(
     return lda_of_priors(topics.to_numpy(dtype=np.float64), alpha, words, random_state)
 
 
-def _alpha(fit: Mapping[str, Any], covariates: Any) -> NDArray[np.float64]:
+def _alpha(fit: Mapping[str, Any], covariates: Any) -> Floats:
     """The prior of documents with these covariates, or at these times."""
     values = fit["values_iter"]
     if "Lambda_iter" in values:

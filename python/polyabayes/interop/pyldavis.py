@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.optional import import_optional
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.models.fitted_topics import expected_tokens, fitted_model, principal_coordinates
@@ -118,7 +118,7 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
     return pyldavis.prepare(**arguments, **{"mds": _by_jensen_shannon, **options})
 
 
-def _by_jensen_shannon(topics: Any) -> NDArray[np.float64]:
+def _by_jensen_shannon(topics: Any) -> Floats:
     """Coordinates of topics as in ``js_PCoA`` of pyLDAvis, for any number of topics."""
     roots = squareform(pdist(np.asarray(topics, dtype=np.float64), "jensenshannon"))
     return principal_coordinates(roots**4)

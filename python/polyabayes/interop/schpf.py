@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.interop.shared import attribute
@@ -87,7 +87,7 @@ def from_schpf(
     )
 
 
-def schpf_exposure(model: Any) -> NDArray[np.float64]:
+def schpf_exposure(model: Any) -> Floats:
     """Exposures of the cells of an scHPF model, trained or projected.
 
     Parameters
@@ -136,7 +136,7 @@ def _value(model: Any, name: str) -> Any:
     return value
 
 
-def _mean(model: Any, name: str) -> NDArray[np.float64]:
+def _mean(model: Any, name: str) -> Floats:
     """Posterior mean of a variational distribution, published as ``e_x``."""
     law = _value(model, name)
     means = law if isinstance(model, Mapping) else attribute(law, "e_x", _PACKAGE)

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import Words, checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -41,7 +41,7 @@ def attribute(model: object, name: str, package: str) -> Any:
         ) from error
 
 
-def covariate_rows(covariates: Any, n_columns: int, names: str) -> NDArray[np.float64]:
+def covariate_rows(covariates: Any, n_columns: int, names: str) -> Floats:
     """A row of covariates for all documents that will be scored, or one for each."""
     rows = checks.floats("covariates", () if covariates is None else covariates)
     if rows.ndim not in (1, 2) or rows.shape[-1] != n_columns or not np.isfinite(rows).all():
@@ -61,7 +61,7 @@ def training_counts(documents: Any, words: Words | None) -> sparse.csr_matrix:
 
 
 def lda_of_priors(
-    topics: NDArray[np.float64], alpha: NDArray[np.float64], words: list[str], random_state: Any
+    topics: Floats, alpha: Floats, words: list[str], random_state: Any
 ) -> LatentDirichletAllocation | DocumentModel:
     """An LDA with one prior, or a DocumentModel if `alpha` has a row for each document."""
     if alpha.ndim == 1:
@@ -69,9 +69,7 @@ def lda_of_priors(
     return DocumentModel.dirichlet(topics, alpha, vocabulary=words, random_state=random_state)
 
 
-def lda_of(
-    topics: NDArray[np.float64], alpha: Any, words: Any, random_state: Any
-) -> LatentDirichletAllocation:
+def lda_of(topics: Floats, alpha: Any, words: Any, random_state: Any) -> LatentDirichletAllocation:
     """An LDA of topics and the prior of their weights."""
     return LatentDirichletAllocation.from_parameters(
         doc_topic_prior=alpha, topic_word=topics, vocabulary=words, random_state=random_state

@@ -8,8 +8,8 @@ from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.documents import ids_of
 from polyabayes.data.conversion.frames import FrameTable, frame_of
@@ -177,7 +177,7 @@ def to_sklearn(model: LatentDirichletAllocation) -> Any:
     return theirs
 
 
-def _pseudo_counts(model: LatentDirichletAllocation) -> NDArray[np.float64]:
+def _pseudo_counts(model: LatentDirichletAllocation) -> Floats:
     """Tokens of each topic plus its prior, or a million if unknown."""
     if not hasattr(model, "topic_counts_"):
         return np.full(len(model.components_), 1e6)
@@ -284,7 +284,7 @@ def _from_nmf(
     )
 
 
-def _gamma_moments(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _gamma_moments(weights: Floats) -> tuple[Floats, Floats]:
     """Shape and probability of gamma distributions with the moments of the columns."""
     mean, variance = weights.mean(axis=0), weights.var(axis=0)
     if not (mean > 0).all() or not (variance > 0).all():

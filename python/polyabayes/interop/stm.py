@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.files import checked_path, content_of, open_regular, reading
 from polyabayes._support.optional import import_optional
 from polyabayes.data.counts import words_of
@@ -172,7 +172,7 @@ def _read(path: Any) -> Any:
             raise FileFormatError(f"{file} is no .RData or .rds file: {error}") from error
 
 
-def _topics_at(parts: Mapping[str, Any], level: str | None) -> NDArray[np.float64]:
+def _topics_at(parts: Mapping[str, Any], level: str | None) -> Floats:
     """Ln of the topics, at a level of the content covariate if there is one."""
     tables = parts["beta"]["logbeta"]
     levels = parts["settings"]["covariates"].get("yvarlevels")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import (
     InvalidArgumentError,
@@ -164,7 +164,7 @@ def _cut_off(model: Any) -> Any:
     return lda
 
 
-def _alpha(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[np.float64]:
+def _alpha(model: Any, metadata: Any, several: Any, numbers: Any) -> Floats:
     """The prior of all documents, or a row per document if metadata are given for each."""
     is_list = metadata is not None and not isinstance(metadata, str)
     values = checks.floats("numeric_metadata", numbers)
@@ -184,7 +184,7 @@ def _alpha(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[np.
     return np.array([known[pair] for pair in pairs])
 
 
-def _alpha_of(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[np.float64]:
+def _alpha_of(model: Any, metadata: Any, several: Any, numbers: Any) -> Floats:
     """The prior of documents with these metadata; tomotopy ends the process for unknown ones."""
     one, values = "" if metadata is None else metadata, checks.floats("numeric_metadata", numbers)
     known, known_several = list(model.metadata_dict), list(model.multi_metadata_dict)
@@ -239,7 +239,7 @@ def _logistic_normal(
     )
 
 
-def _topics_of(model: Any, labels: Any) -> NDArray[np.intp]:
+def _topics_of(model: Any, labels: Any) -> Indices:
     """Topics that documents with these labels may have."""
     known = list(model.topic_label_dict)
     width = int(getattr(model, "topics_per_label", 1))
@@ -247,7 +247,7 @@ def _topics_of(model: Any, labels: Any) -> NDArray[np.intp]:
     return np.concatenate([*of_labels, np.arange(len(known) * width, model.k)])
 
 
-def _pseudo_counts(model: Any, words: list[str]) -> NDArray[np.float64]:
+def _pseudo_counts(model: Any, words: list[str]) -> Floats:
     """Counts of the last sweep and the prior of every word in every topic."""
     rows = [model.get_topic_word_dist(topic, normalize=False) for topic in range(model.k)]
     # Every entry includes the scalar prior, also for words with another prior.

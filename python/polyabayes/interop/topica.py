@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
 from polyabayes.interop.shared import (
     attribute,
@@ -190,7 +190,7 @@ def _has(model: Any, name: str) -> bool:
     return True
 
 
-def _alpha(model: Any, kind: str, covariates: Any) -> NDArray[np.float64]:
+def _alpha(model: Any, kind: str, covariates: Any) -> Floats:
     """The prior of documents with these covariates."""
     if kind == "KeyATM" and _has(model, "time_prevalence"):
         raise InvalidTypeError(

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Indices
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
@@ -317,7 +317,7 @@ class LatentClassAnalysis(FittedClasses):
         weights: Any = None,
         covariates: Any = None,
         missing: Sequence[Any] | Mapping[str, Sequence[Any]] = (),
-    ) -> NDArray[np.intp]:
+    ) -> Indices:
         """Find the classes, and the most probable one of each row.
 
         Parameters

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.output.tables import some
 from polyabayes._support.state_folder import fingerprint_of
@@ -20,7 +21,6 @@ from polyabayes.allocation.observed_cells import known_levels
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.names import NAMES, headed, plain
 from polyabayes.data.naming import rows_by_name
-from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
 from polyabayes.data.tensors.non_answers import marks_by_column, warn_of_answers, without_missing
 from polyabayes.data.tensors.tensor import CountTensor
@@ -53,9 +53,9 @@ class Answers(NamedTuple):
     # Shape (n_rows, n_items); -1 is missing.
     levels: Integers
     # Rows that each row stands for.
-    weights: NDArray[np.float64]
+    weights: Floats
     # What the class of a row depends on, standardised; the first column is the intercept.
-    covariates: NDArray[np.float64] | None = None
+    covariates: Floats | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -82,7 +82,7 @@ class Answers(NamedTuple):
         ends = np.rint(np.cumsum(np.bincount(rows.ravel(), self.weights)))
         return self._replace(levels=patterns, weights=np.diff(ends, prepend=0.0), covariates=None)
 
-    def weighted_sum(self, values: NDArray[np.float64]) -> float:
+    def weighted_sum(self, values: Floats) -> float:
         """Sum of the rows' values by weight; those of weight 0 may be infinite."""
         counted = self.weights > 0
         return float(self.weights[counted] @ values[counted])
@@ -118,7 +118,7 @@ class RowWeights(NamedTuple):
 
     column: str | None
     fingerprint: str
-    values: NDArray[np.float64]
+    values: Floats
     n_effective: float
     are_sampling: bool
 
@@ -155,7 +155,7 @@ class RowWeights(NamedTuple):
 
 def indicators(
     levels: Integers, shape: tuple[int, ...], tables: Integers | slice = slice(None)
-) -> NDArray[np.float64]:
+) -> Floats:
     """1 where a row has an answer, shape (n_rows, levels of all tables one by one).
 
     Every item has a table of its own, or that of `tables`.
@@ -324,7 +324,7 @@ def levels_of(
     return codes, labels
 
 
-def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, NDArray[np.float64]]:
+def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
     """A frame of pandas whose whole numbers are whole, and the weights of its rows."""
     if isinstance(data, CountTensor):
         if weights is not None:
@@ -401,7 +401,7 @@ def _columns(frame: DataFrame, items: Any) -> list[Any]:
     return columns
 
 
-def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
+def _checked_weights(weights: Any, n_rows: int) -> Floats:
     if weights is None:
         return np.ones(n_rows)
     found = np.asarray(weights)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special
 
+from polyabayes._support.arrays import Floats, Indices, Integers
 from polyabayes._support.random import dirichlet
 from polyabayes.allocation.inference.draws import ln_table
 from polyabayes.latent_classes.answers import indicators
-from polyabayes.latent_classes.tables import TINY, ClassTables, Floats, profiles
+from polyabayes.latent_classes.tables import TINY, ClassTables, profiles
 
 # Chosen by hand. In a trial, 12 runs of 64 particles for 100 rows of three waves, four items and
 # three classes, deviations of ln evidence were 0.8 to 1.6 nats with one to four sweeps, with the
@@ -25,7 +25,7 @@ _LEAST_SHARE, _SWEEPS = 0.5, 2
 # Further sweeps while rows are few, and classes take shape: as many as rows fit into this number.
 _MORE_SWEEPS, _FEW_ROWS = 8, 200
 
-Levels = NDArray[np.int64]
+Levels = Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Waves:
     # Indicators of the answers in each wave, shape (n_patterns, sum of levels of all tables).
     shown: list[Floats]
     # Pattern of each row.
-    rows: NDArray[np.intp]
+    rows: Indices
     # Levels of each table.
     n_levels: tuple[int, ...]
     is_stationary: bool
@@ -125,7 +125,7 @@ class Chains:
         """Weights in the first wave, and probabilities of answers."""
         return ClassTables(self.weights, self.items, self.coefficients)
 
-    def take(self, draws: NDArray[np.intp]) -> Chains:
+    def take(self, draws: Indices) -> Chains:
         """Some of the draws."""
         return self.each(lambda table: table[draws])
 
@@ -139,7 +139,7 @@ class Chains:
             None if self.coefficients is None else function(*(p.coefficients for p in parts)),
         )
 
-    def renumbered(self, orders: NDArray[np.intp]) -> Chains:
+    def renumbered(self, orders: Indices) -> Chains:
         """Classes of each draw in an order of its own, shape (n_draws, n_classes)."""
         draws = np.arange(len(orders))[:, None]
         rows = self.transitions.swapaxes(1, 2)[draws, orders]
@@ -198,9 +198,7 @@ class Chains:
             found.append(later.mean(axis=1).T)
         return np.stack(found[::-1], axis=1)
 
-    def drawn_counts(
-        self, waves: Waves, rows: NDArray[np.intp], generator: np.random.Generator
-    ) -> Counts:
+    def drawn_counts(self, waves: Waves, rows: Indices, generator: np.random.Generator) -> Counts:
         """Counts of the classes of rows, drawn given the parameters of each draw."""
         _, filtered = self.forward(waves)
         n_draws, n_classes = self.weights.shape
@@ -241,7 +239,7 @@ class Counts(NamedTuple):
     transitions: Floats
     items: list[Floats]
     # First classes of the rows, shape (n_draws, n_rows).
-    classes: NDArray[np.intp]
+    classes: Indices
 
     def drawn(self, prior: ChainPrior, generator: np.random.Generator) -> Chains:
         """Parameters from their posterior; those of the items' prior first."""

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from polyabayes._support.arrays import Floats
 from polyabayes.allocation.inference.draws import ln_table
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.latent_classes.answers import Answers, indicators, ln_orders
 from polyabayes.latent_classes.choice import LEARNED, ClassChoice, ClassComparison, choice_of
-from polyabayes.latent_classes.tables import TINY, ClassCounts, Floats
+from polyabayes.latent_classes.tables import TINY, ClassCounts
 from polyabayes.sizes.scores import Sizes
 
 # Which items tell the classes apart.

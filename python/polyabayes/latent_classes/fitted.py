@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Indices
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.random import RandomState, random_generator
@@ -201,7 +202,7 @@ class FittedClasses(ClassOutcomes):
 
     def sample(
         self, n_samples: int = 1, *, covariates: Any = None, random_state: RandomState = None
-    ) -> tuple[DataFrame, NDArray[np.intp]]:
+    ) -> tuple[DataFrame, Indices]:
         """Draw rows from the model; for ``"bayes"``, from the posterior predictive distribution.
 
         Parameters

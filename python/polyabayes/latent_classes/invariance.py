@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from polyabayes._support.arrays import Flags, Floats, Indices
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import UnreliableErrorWarning, argument
 from polyabayes.latent_classes.answers import Answers, indicators
 from polyabayes.latent_classes.membership import N_CHAINS
-from polyabayes.latent_classes.tables import ClassCounts, Floats, drawn_index
+from polyabayes.latent_classes.tables import ClassCounts, drawn_index
 
 # Values are those with which ``python benches/latent_classes.py invariance`` made its record.
 
@@ -79,7 +79,7 @@ class ClassInvariance(Result):
 
 def invariance_of(
     answers: Answers,
-    codes: NDArray[np.intp],
+    codes: Indices,
     groups: tuple[str, ...],
     counts: ClassCounts,
     n_samples: int,
@@ -133,7 +133,7 @@ class _GroupChains:
     def __init__(
         self,
         answers: Answers,
-        codes: NDArray[np.intp],
+        codes: Indices,
         n_groups: int,
         counts: ClassCounts,
         generator: np.random.Generator,
@@ -172,7 +172,7 @@ class _GroupChains:
                 for group, rows in enumerate(self._rows)
             ]
 
-    def _is_more(self, ln_odds: Floats) -> NDArray[np.bool_]:
+    def _is_more(self, ln_odds: Floats) -> Flags:
         """Draws of these odds."""
         return special.expit(ln_odds) > self._generator.random(ln_odds.shape)
 
@@ -233,7 +233,7 @@ class _GroupChains:
             )
         )
 
-    def _drawn_set(self, state: _State, numbers: Floats) -> NDArray[np.bool_]:
+    def _drawn_set(self, state: _State, numbers: Floats) -> Flags:
         """Items that differ, given the classes of all rows."""
         n_items, chains = numbers.shape[1] - 1, np.arange(len(numbers))
         found = np.zeros((len(numbers), n_items), dtype=bool)
@@ -245,7 +245,7 @@ class _GroupChains:
             left -= found[:, item]
         return found
 
-    def _drawn(self, counts: Floats, differ: NDArray[np.bool_]) -> Floats:
+    def _drawn(self, counts: Floats, differ: Flags) -> Floats:
         """Probabilities given counts, of each group where an item differs, or of all together."""
         held = self._profiles(counts) + self._alphas
         whole = held.sum(axis=1, keepdims=True) - (held.shape[1] - 1) * self._alphas

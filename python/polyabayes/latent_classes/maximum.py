@@ -7,16 +7,16 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, special
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes.allocation.options import Run
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers, column_of, indicators, levels_of
 from polyabayes.latent_classes.choice import PRIORS, criteria, hidden_of
-from polyabayes.latent_classes.tables import ClassTables, Floats
+from polyabayes.latent_classes.tables import ClassTables
 
 # Distance to 0 or 1 at which a probability is on the boundary and has no error.
 _BOUNDARY = 1e-6
@@ -102,8 +102,8 @@ class SampledUnits(NamedTuple):
     """Clusters in strata by which rows were sampled."""
 
     # Cluster of each row, and stratum of each cluster.
-    of_rows: NDArray[np.intp]
-    strata: NDArray[np.intp]
+    of_rows: Indices
+    strata: Indices
 
     @classmethod
     def of(cls, X: Any, strata: Any, clusters: Any, n_rows: int) -> SampledUnits | None:

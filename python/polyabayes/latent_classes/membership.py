@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special
 
 from polyabayes import _core
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
 from polyabayes.exceptions import UnreliableErrorWarning
 from polyabayes.latent_classes.answers import Answers
 from polyabayes.latent_classes.chains import ChainPrior, Chains, Counts, Waves
-from polyabayes.latent_classes.tables import ClassCounts, Floats
+from polyabayes.latent_classes.tables import ClassCounts
 from polyabayes.sizes.evidence import MOST_R_HAT, r_hat
 
 # Chains, their sweeps before the first draw, their draws, and sweeps from one draw to the next.
@@ -43,7 +43,7 @@ class _Regression:
         """λ of every class, shape (n_classes, n_columns)."""
         return self._core.parameters[:-1].reshape(self._n_classes, -1)
 
-    def draw(self, classes: NDArray[np.intp], generator: np.random.Generator) -> Floats:
+    def draw(self, classes: Indices, generator: np.random.Generator) -> Floats:
         """Coefficients given the first classes of the rows."""
         rates = self._core.weights.reshape(-1, self._n_classes).sum(axis=1)
         cells = self._groups * self._n_classes + classes
@@ -83,7 +83,7 @@ def sweeps(
 
 def chain_draws(
     draws: Chains, waves: Waves, prior: ChainPrior, run: Run
-) -> tuple[list[tuple[Counts, Chains]], NDArray[np.intp]]:
+) -> tuple[list[tuple[Counts, Chains]], Indices]:
     """Draws of four chains that start at some of these, and the chain of each."""
     start = draws.take(np.linspace(0, len(draws.weights) - 1, N_CHAINS).astype(np.intp))
     generator = np.random.default_rng([run.seed, start.weights.shape[1]])
@@ -99,7 +99,7 @@ def chain_draws(
     return found, np.tile(np.arange(N_CHAINS), _N_DRAWS)
 
 
-def warn_of_chains(drawn: Chains, chains: NDArray[np.intp]) -> None:
+def warn_of_chains(drawn: Chains, chains: Indices) -> None:
     """Warn where chains of draws disagree about class weights, or about coefficients."""
     what, values = "class weights", drawn.weights
     if drawn.coefficients is not None:

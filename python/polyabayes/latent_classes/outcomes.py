@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet, random_generator
 from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers, column_of, levels_of
 from polyabayes.latent_classes.predictions import ClassPredictions
-from polyabayes.latent_classes.tables import Floats, drawn_index
+from polyabayes.latent_classes.tables import drawn_index
 
 _HOW = {
     "draws": "from posterior draws of the memberships, given answers and outcome",
@@ -289,7 +289,7 @@ def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]
     return np.where(codes < 0, np.nan, codes), tuple(labels)
 
 
-def _assigned(rows: _Rows, shares: Floats) -> tuple[NDArray[np.intp], Floats]:
+def _assigned(rows: _Rows, shares: Floats) -> tuple[Indices, Floats]:
     """The most probable class of each row, and P(assigned class | class), (assigned, classes)."""
     assigned = shares.argmax(axis=1)
     members = shares * rows.answers.weights[:, None]

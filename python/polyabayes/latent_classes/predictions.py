@@ -8,12 +8,13 @@ import numpy as np
 from scipy import special
 from sklearn.base import DensityMixin
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers
 from polyabayes.latent_classes.choice import criteria
 from polyabayes.latent_classes.maximum import entropy_r2
 from polyabayes.latent_classes.saved import SavedClasses
-from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
+from polyabayes.latent_classes.tables import ClassCounts, ClassTables
 
 
 @shared_docs

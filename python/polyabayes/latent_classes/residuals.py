@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.results import Result
 from polyabayes.latent_classes.answers import Answers, indicators
-from polyabayes.latent_classes.tables import ClassTables, Floats
+from polyabayes.latent_classes.tables import ClassTables
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,8 +45,8 @@ class PairResiduals(Result):
     """
 
     pairs: list[tuple[str, str]]
-    residual: NDArray[np.float64]
-    p_values: NDArray[np.float64]
+    residual: Floats
+    p_values: Floats
     p_value: float
 
     def _columns(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.results import ResultTable
@@ -18,7 +19,7 @@ from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import Answers
 from polyabayes.latent_classes.choice import ClassChoice
-from polyabayes.latent_classes.tables import ClassTables, Floats
+from polyabayes.latent_classes.tables import ClassTables
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
 
@@ -100,7 +101,7 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         ]
         return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
 
-    def predict(self, X: Any, *, covariates: Any = None) -> NDArray[np.intp]:
+    def predict(self, X: Any, *, covariates: Any = None) -> Indices:
         """The most probable class of each row, as numbers from 0; class 0 is the largest.
 
         Parameters
@@ -332,7 +333,7 @@ def names_of_tables(n_items: int, prefix: str = "") -> list[str]:
     return [f"{prefix}classes", *(f"{prefix}item{number}" for number in range(n_items))]
 
 
-def arrays_of(kept: Any, prefix: str = "") -> dict[str, NDArray[np.float64]]:
+def arrays_of(kept: Any, prefix: str = "") -> dict[str, Floats]:
     """Tables by name, for a file."""
     items = {f"{prefix}item{number}": table for number, table in enumerate(kept[1])}
     return {f"{prefix}classes": kept[0], **items}

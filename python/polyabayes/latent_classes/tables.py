@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from polyabayes._support.arrays import Floats, Indices, Integers
 from polyabayes._support.random import dirichlet
-from polyabayes.data.tensors.cells import Integers
-
-Floats = NDArray[np.float64]
 
 # Entries of arrays by draw, row and class that are in memory at once.
 _CHUNK = 2**22
@@ -56,16 +53,16 @@ class ClassTables(NamedTuple):
         """Quantiles over the draws."""
         return self.each(lambda table: np.quantile(table, [share], axis=0))
 
-    def take(self, draws: NDArray[np.intp]) -> Self:
+    def take(self, draws: Indices) -> Self:
         """The tables of some draws."""
         coefficients = None if self.coefficients is None else self.coefficients[draws]
         return type(self)(self.weights[draws], tuple(t[draws] for t in self.items), coefficients)
 
-    def by_size(self) -> NDArray[np.intp]:
+    def by_size(self) -> Indices:
         """Numbers of the classes, the largest first."""
         return np.argsort(-self.weights.mean(axis=0), kind="stable")
 
-    def ordered(self, order: NDArray[np.intp]) -> Self:
+    def ordered(self, order: Indices) -> Self:
         """The same tables, with the classes in another order."""
         coefficients = None if self.coefficients is None else self.coefficients[:, order]
         items = tuple(table[:, :, order] for table in self.items)
@@ -107,7 +104,7 @@ class ClassTables(NamedTuple):
 
     def draw(
         self, generator: np.random.Generator, tables: Integers, covariates: Floats | None = None
-    ) -> tuple[Integers, NDArray[np.intp]]:
+    ) -> tuple[Integers, Indices]:
         """Answers of rows and their classes, each from the tables of the draw named for it.
 
         Rows have covariates where classes depend on them.
@@ -150,7 +147,7 @@ class ClassCounts(NamedTuple):
         """Tables from their posterior, one for each draw of the counts."""
         return self._made(lambda table: dirichlet(generator, table, axis=1))
 
-    def ordered(self, order: NDArray[np.intp]) -> ClassCounts:
+    def ordered(self, order: Indices) -> ClassCounts:
         """The same counts, with the classes in another order."""
         coefficients = None if self.coefficients is None else self.coefficients[:, order]
         items = tuple(table[:, :, order] for table in self.items)
@@ -179,7 +176,7 @@ def ln_with_missing(table: Floats) -> Floats:
     return np.concatenate([logs, np.zeros_like(logs[..., :1, :])], axis=-2)
 
 
-def drawn_index(generator: np.random.Generator, probabilities: Floats) -> NDArray[np.intp]:
+def drawn_index(generator: np.random.Generator, probabilities: Floats) -> Indices:
     """An index for each row of probabilities."""
     ends = np.cumsum(probabilities, axis=1)
     points = generator.random((len(ends), 1)) * ends[:, -1:]

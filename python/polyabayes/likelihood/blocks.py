@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
+from polyabayes._support.arrays import Flags, Floats, Integers
 from polyabayes._support.progress import look
 from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.foreign import Scorable
@@ -37,14 +38,14 @@ _N_ARRAYS, _N_TRACED = 7, 3
 class BlockScores(NamedTuple):
     """Scores of documents: those of the compiled core, picklable and in parts."""
 
-    values: NDArray[np.float64]
-    std_errors: NDArray[np.float64]
-    n_effs: NDArray[np.float64]
+    values: Floats
+    std_errors: Floats
+    n_effs: Floats
     methods: NDArray[np.object_]
-    sizes: NDArray[np.int64]
-    shortfalls: NDArray[np.float64]
-    variances: NDArray[np.float64]
-    trace: list[NDArray[np.float64]]
+    sizes: Integers
+    shortfalls: Floats
+    variances: Floats
+    trace: list[Floats]
     interruption: BaseException | None = None
 
     @classmethod
@@ -68,7 +69,7 @@ class BlockScores(NamedTuple):
             trace=[np.full((n_documents, 0), np.nan) for _ in range(_N_TRACED)],
         )
 
-    def put(self, rows: slice | NDArray[np.int64], scores: BlockScores) -> BlockScores:
+    def put(self, rows: slice | Integers, scores: BlockScores) -> BlockScores:
         """Set the scores of the documents at `rows`."""
         arrays: list[tuple[Any, Any]] = list(zip(self, scores, strict=True))
         for mine, other in arrays[:_N_ARRAYS]:
@@ -79,12 +80,12 @@ class BlockScores(NamedTuple):
             mine[rows] = other
         return self._replace(trace=trace)
 
-    def taken(self, rows: NDArray[np.int64]) -> BlockScores:
+    def taken(self, rows: Integers) -> BlockScores:
         """The scores of the documents at these places, which may repeat."""
         arrays = {name: getattr(self, name)[rows] for name in self._fields[:_N_ARRAYS]}
         return self._replace(**arrays, trace=[table[rows] for table in self.trace])
 
-    def _widened(self, n_points: int) -> list[NDArray[np.float64]]:
+    def _widened(self, n_points: int) -> list[Floats]:
         """Pad the trace to more points, with 0 samples and the final estimate."""
         n_more = n_points - self.trace[0].shape[1]
         if not n_more:
@@ -106,14 +107,14 @@ def last_of(scores: Sequence[BlockScores]) -> BlockScores:
     return last
 
 
-def has_error(scores: Any) -> NDArray[np.bool_]:
+def has_error(scores: Any) -> Flags:
     """Whether each document was scored by a method with a standard error."""
     # np.isin loops over strings one by one, and numpy drops a Ctrl-C there.
     methods = scores.methods
     return np.asarray((methods != "exact") & (methods != "recursive") & (methods != ""))
 
 
-def unreliable(scores: Any, n_replicates: int) -> NDArray[np.int64]:
+def unreliable(scores: Any, n_replicates: int) -> Integers:
     """Places of documents whose standard errors rest on only a few replicates."""
     return np.flatnonzero((scores.n_effs < _RELIABLE_SHARE * n_replicates) & has_error(scores))
 
@@ -165,7 +166,7 @@ class ScoringPlan:
             function, run["n_temperatures"] = _core.score, n_temperatures
         return BlockScores.of(function(self.model, *documents, self._settings, **run))
 
-    def costs(self, n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+    def costs(self, n_tokens: Integers) -> Floats:
         """Cost of documents of these lengths, in tokens of a document of ordinary length."""
         lengths = n_tokens.astype(np.float64)
         if self._settings.method in _QUADRATIC:
@@ -177,14 +178,14 @@ class _Rows(NamedTuple):
     """Rows of a count matrix, picklable."""
 
     n_words: int
-    indptr: NDArray[np.int64]
+    indptr: Integers
     indices: NDArray[np.uint32]
     data: NDArray[np.uint32]
-    exposure: NDArray[np.float64] | None
-    priors: NDArray[np.float64] | None
+    exposure: Floats | None
+    priors: Floats | None
 
     @classmethod
-    def of(cls, corpus: Corpus, rows: NDArray[np.int64]) -> _Rows:
+    def of(cls, corpus: Corpus, rows: Integers) -> _Rows:
         counts = sparse.csr_matrix(corpus.counts[rows])
         return cls(
             counts.shape[1],
@@ -206,7 +207,7 @@ class _Rows(NamedTuple):
         return _core.Documents(self.n_words, offsets, indices, data, exposure, priors)
 
 
-def distinct(*documents: _core.Documents) -> NDArray[np.int64]:
+def distinct(*documents: _core.Documents) -> Integers:
     """Number the distinct documents, or pairs of observed and held-out documents."""
     groups = documents[0].groups()
     for others in documents[1:]:
@@ -262,7 +263,7 @@ def _score_block(plan: ScoringPlan, rows: tuple[_Rows, ...], effort: dict[str, A
     return scores
 
 
-def _cut(costs: NDArray[np.float64]) -> Iterator[slice]:
+def _cut(costs: Floats) -> Iterator[slice]:
     """Consecutive documents of about equal cost."""
     ends = np.cumsum(costs)
     size = float(np.clip(ends[-1] / _N_BLOCKS, *_TOKENS))

@@ -8,10 +8,10 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Flags, Floats, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.jackknife import paired_difference, totals_of
 from polyabayes._support.output.frames import DataFrame
@@ -20,7 +20,7 @@ from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.result import LogLikelihood
 
-_Floats = NDArray[np.float64]
+_Floats = Floats
 
 # Draws of the largest statistic: the error of a p-value of 0.05 is then 0.002.
 _N_DRAWS = 10_000
@@ -59,7 +59,7 @@ class Comparison(Result):
     event: str
     given_length: bool
     refused: dict[str, str] = field(default_factory=dict)
-    groups: NDArray[np.int64] | None = None
+    groups: Integers | None = None
     estimation_errors: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -312,7 +312,7 @@ class Comparison(Result):
         return f"<Comparison of {len(self.results)} models on {self.event}{given}>\n{self}"
 
 
-def is_scored(result: LogLikelihood) -> NDArray[np.bool_]:
+def is_scored(result: LogLikelihood) -> Flags:
     """Mask of the documents with positive probability under the model."""
     return np.asarray(np.isfinite(result.values))
 

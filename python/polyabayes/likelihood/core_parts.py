@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes import _core
+from polyabayes._support.arrays import Floats
 
 
 class CoreParts(NamedTuple):
@@ -20,7 +20,7 @@ class CoreParts(NamedTuple):
     """
 
     kind: str
-    arrays: tuple[NDArray[np.float64], ...]
+    arrays: tuple[Floats, ...]
     flags: tuple[bool, ...] = ()
     vocabulary_sizes: tuple[int, ...] = ()
 
@@ -65,7 +65,7 @@ def kept_model(owner: Any, parts: CoreParts) -> _core.Model:
         return model
 
 
-def seal(array: NDArray[np.float64]) -> None:
+def seal(array: Floats) -> None:
     """Make an array and its memory read-only; the caller must own both."""
     held: Any = array
     while isinstance(held, np.ndarray):
@@ -73,7 +73,7 @@ def seal(array: NDArray[np.float64]) -> None:
         held = held.base
 
 
-def _is_sealed(array: NDArray[np.float64]) -> bool:
+def _is_sealed(array: Floats) -> bool:
     held: Any = array
     while isinstance(held, np.ndarray):
         if held.flags.writeable:

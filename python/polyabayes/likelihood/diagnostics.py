@@ -11,6 +11,7 @@ from scipy import special
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
@@ -140,7 +141,7 @@ def bidirectional_bounds(
     )
 
 
-def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:
+def _lengths(document_length: Any, n_documents: int) -> Integers:
     lengths = np.asarray(document_length)
     fits = lengths.shape in ((), (n_documents,)) and lengths.dtype.kind in "iu"
     if not fits or (lengths < 0).any():
@@ -196,7 +197,7 @@ def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike 
     return max(0.0, float(terms.sum()))
 
 
-def _normalised(name: str, values: Any) -> NDArray[np.float64]:
+def _normalised(name: str, values: Any) -> Floats:
     ln_p = checks.floats(name, values.values if isinstance(values, LogLikelihood) else values)
     if ln_p.ndim != 1 or np.isnan(ln_p).any() or not np.isfinite(ln_p.max(initial=-np.inf)):
         raise InvalidArgumentError(

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.jackknife import paired_difference
 from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
@@ -55,7 +55,7 @@ class Contender:
         self._plan = ScoringPlan(model, settings, seed, n_threads)
         self._kept: dict[int, BlockScores] = {}
 
-    def score(self, rows: NDArray[np.int64], *, n_temperatures: int) -> BlockScores:
+    def score(self, rows: Integers, *, n_temperatures: int) -> BlockScores:
         """Scores of some documents."""
         kept = self._kept.setdefault(n_temperatures, BlockScores.none(self.corpus.n_documents))
         missing, interruption = rows[kept.methods[rows] == ""], None
@@ -86,7 +86,7 @@ class _Pair:
         groups = np.unique(both, axis=0, return_inverse=True)[1].ravel()
         self.population = Population(groups, leader.corpus.n_tokens, leader.corpus.uniforms(seed))
 
-    def score(self, rows: NDArray[np.int64], *, n_temperatures: int) -> BlockScores:
+    def score(self, rows: Integers, *, n_temperatures: int) -> BlockScores:
         """Differences; minus infinity where one of the two has no finite value."""
         one = self._leader.score(rows, n_temperatures=n_temperatures)
         if one.interruption is not None:
@@ -111,7 +111,7 @@ class _Pair:
         own = population.copies * found.scores.std_errors[population.first]
         return float(np.hypot(found.shared_std_error, np.linalg.norm(own)))
 
-    def to_share(self, share: float, labels: NDArray[np.int64] | None) -> CorrectedScores:
+    def to_share(self, share: float, labels: Integers | None) -> CorrectedScores:
         """Score until the error is at most a share of that for new documents, or groups."""
         n_tokens, target = self._leader.corpus.n_tokens.astype(np.float64), _ANY_ERROR
         for _ in range(_MOST_ROUNDS):
@@ -143,7 +143,7 @@ class _Pair:
         )
 
 
-def _moments(scores: BlockScores) -> NDArray[np.float64]:
+def _moments(scores: BlockScores) -> Floats:
     """Means of ln of the runs, and half their variance above: ln p if ln of a run is normal."""
     means = scores.values - scores.shortfalls
     return np.array([means, means + scores.variances / 2])
@@ -152,7 +152,7 @@ def _moments(scores: BlockScores) -> NDArray[np.float64]:
 def score_differences(
     contenders: Mapping[str, Contender],
     share: float,
-    labels: NDArray[np.int64] | None,
+    labels: Integers | None,
     seed: int,
     results: dict[str, LogLikelihood],
     refused: dict[str, PolyabayesError],
@@ -162,7 +162,7 @@ def score_differences(
     Puts results, and the errors of models that cannot be scored, into the given mappings; returns
     the error in nats of each difference to the leading model.
     """
-    known: dict[int, NDArray[np.float64]] = {}
+    known: dict[int, Floats] = {}
 
     def total(name: str, nats_per_token: float) -> LogLikelihood:
         one, corpus = contenders[name], contenders[name].corpus

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
@@ -45,7 +45,7 @@ class Scorable(Protocol):
     def _has_prior_rows(self) -> bool:
         """Whether the model has a prior for each of a fixed set of documents."""
 
-    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
+    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> Floats | None:
         """Parameters of each document's prior; None if all documents share one."""
 
     def _core_model(self) -> _core.Model:

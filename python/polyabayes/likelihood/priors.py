@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.naming import columns_by_name, rows_by_name
@@ -26,7 +26,7 @@ class GivenPriors(NamedTuple):
     shape: Any = None
     covariates: Any = None
 
-    def rows(self, model: Scorable, documents: Corpus | Shards) -> NDArray[np.float64] | None:
+    def rows(self, model: Scorable, documents: Corpus | Shards) -> Floats | None:
         """Parameters of each document's prior; None if all documents share one."""
         given = {name: value for name, value in self._asdict().items() if value is not None}
         if len(given) > 1:
@@ -53,7 +53,7 @@ class GivenPriors(NamedTuple):
         return rows
 
 
-def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.float64]:
+def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> Floats:
     """Check an array with a row of finite numbers per document."""
     rows = checks.matrix(name, values, str(wanted))
     if rows.shape != wanted:
@@ -67,7 +67,7 @@ def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.
     return np.ascontiguousarray(rows)
 
 
-def _check_prior(name: str, rows: NDArray[np.float64]) -> None:
+def _check_prior(name: str, rows: Floats) -> None:
     """Check that no parameter is negative, and that each document has a positive one."""
     bad = np.argwhere(rows < 0)
     if len(bad):

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Indices, Integers
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
@@ -105,7 +105,7 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
     # A missed target of the total has a warning of its own, which says what the error is.
     is_total = result.correction_std_error is not None
     missed = np.flatnonzero(~result.reached & (result.methods != "") & (not is_total))
-    kinds: list[tuple[type[PolyabayesWarning], str, NDArray[np.intp], tuple[Any, ...]]] = [
+    kinds: list[tuple[type[PolyabayesWarning], str, Indices, tuple[Any, ...]]] = [
         (
             ImpossibleDocumentWarning,
             "documents of probability zero",
@@ -152,9 +152,7 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
     ]
 
 
-def _remedy(
-    result: LogLikelihood, shaky: NDArray[np.intp], call: str, auto: str
-) -> tuple[str, str, int]:
+def _remedy(result: LogLikelihood, shaky: Indices, call: str, auto: str) -> tuple[str, str, int]:
     """Remedy for the worst document: text, argument, and its value if that is a size.
 
     Heavy-tailed weights, whose effective number is 0, would take too many samples.
@@ -174,7 +172,7 @@ def _name(result: LogLikelihood, row: int) -> str:
     return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
 
 
-def groups_of(corpus: Corpus, groups: Any, times: Any) -> NDArray[np.int64] | None:
+def groups_of(corpus: Corpus, groups: Any, times: Any) -> Integers | None:
     """The group of every document, numbered from 0; None if neither argument is given.
 
     Times are cut into blocks of about equally many documents; equal times share a block.
@@ -190,7 +188,7 @@ def groups_of(corpus: Corpus, groups: Any, times: Any) -> NDArray[np.int64] | No
     return np.unique(blocks, return_inverse=True)[1]
 
 
-def warn_of_few_groups(groups: NDArray[np.int64] | None) -> None:
+def warn_of_few_groups(groups: Integers | None) -> None:
     """Warn if there are too few groups to estimate the spread between groups."""
     n_groups = _FEW_GROUPS if groups is None else int(groups.max()) + 1
     if n_groups < _FEW_GROUPS:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Flags, Floats, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import counted, measured
@@ -45,9 +46,9 @@ class Trace(Record):
     True
     """
 
-    n_samples: NDArray[np.float64]
-    values: NDArray[np.float64]
-    std_errors: NDArray[np.float64]
+    n_samples: Floats
+    values: Floats
+    std_errors: Floats
 
     def _columns(self) -> dict[str, Any]:
         document = np.indices(self.values.shape)[0].ravel()
@@ -111,21 +112,21 @@ class LogLikelihood(Result):
     -8.503204 4.1256
     """
 
-    values: NDArray[np.float64]
-    std_errors: NDArray[np.float64]
-    n_effs: NDArray[np.float64]
+    values: Floats
+    std_errors: Floats
+    n_effs: Floats
     methods: NDArray[np.str_]
-    n_tokens: NDArray[np.int64]
+    n_tokens: Integers
     method: str
     event: str
     given_length: bool
     n_replicates: int
-    sizes: NDArray[np.int64]
-    reached: NDArray[np.bool_]
+    sizes: Integers
+    reached: Flags
     trace: Trace | None
     n_unseen_tokens: int
     ids: NDArray[Any] | None
-    groups: NDArray[np.int64]
+    groups: Integers
     is_ratio: bool = False
     correction_std_error: float | None = None
 
@@ -172,7 +173,7 @@ class LogLikelihood(Result):
         return math.hypot(own, math.fsum(self.log_bias), beside)
 
     @property
-    def log_bias(self) -> NDArray[np.float64]:
+    def log_bias(self) -> Floats:
         """Bias of each value to second order: -(standard error)² / 2, by Jensen's inequality.
 
         0 for ratios, whose two biases have opposite signs, and if the bias has been removed.
@@ -181,7 +182,7 @@ class LogLikelihood(Result):
             return np.zeros_like(self.values)
         return np.asarray(-0.5 * self._errors() ** 2)
 
-    def _errors(self) -> NDArray[np.float64]:
+    def _errors(self) -> Floats:
         """Standard errors; 0 for documents that are impossible or were not reached."""
         known = (self.methods == "exact") | np.isnan(self.values)
         return np.where(known, 0.0, self.std_errors)
@@ -210,7 +211,7 @@ class LogLikelihood(Result):
         with np.errstate(over="ignore"):
             return float(np.exp(-self.nats_per_token))
 
-    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Confidence interval of each document's value.
 
         It uses Student's t with ``n_replicates - 1`` degrees of freedom.
@@ -323,7 +324,7 @@ def collect(
     n_tokens: Any,
     n_unseen_tokens: int,
     ids: NDArray[Any] | None,
-    groups: NDArray[np.int64],
+    groups: Integers,
     is_ratio: bool = False,
     correction_std_error: float | None = None,
 ) -> LogLikelihood:

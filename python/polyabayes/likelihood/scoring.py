@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
@@ -292,7 +292,7 @@ def log_likelihood(
     seed = draw_seed(random_state)
     plan = ScoringPlan(model, settings, seed, n_threads)
 
-    def score(rows: NDArray[np.int64] | None = None, **effort: Any) -> BlockScores:
+    def score(rows: Integers | None = None, **effort: Any) -> BlockScores:
         n_documents = corpus.n_documents if rows is None else len(rows)
         # The number of documents of a stream is not known in advance.
         with progress_bar(progress, n_documents or None, "document") as update:

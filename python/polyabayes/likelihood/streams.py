@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_corpora
 from polyabayes.likelihood.foreign import Scorable, exposed
@@ -38,7 +39,7 @@ class Documents:
 
     def __init__(self, blocks: Callable[[], Iterator[Block]]) -> None:
         self._blocks, self._is_known, self.n_unseen = blocks, False, 0
-        self._lengths: list[NDArray[np.int64]] = []
+        self._lengths: list[Integers] = []
         self._keys: list[NDArray[np.uint64]] = []
         self._ids: list[NDArray[Any] | None] = []
 
@@ -65,12 +66,12 @@ class Documents:
         return sum(map(len, self._lengths))
 
     @property
-    def n_tokens(self) -> NDArray[np.int64]:
+    def n_tokens(self) -> Integers:
         """Length of each document."""
         return np.concatenate(self._lengths)
 
     @property
-    def groups(self) -> NDArray[np.int64]:
+    def groups(self) -> Integers:
         """Number of each document among the distinct documents."""
         return np.unique(np.concatenate(self._keys), return_inverse=True)[1].ravel()
 
@@ -80,7 +81,7 @@ class Documents:
         named = [ids for ids in self._ids if ids is not None]
         return np.concatenate(named) if len(named) == len(self._ids) else None
 
-    def uniforms(self, seed: int) -> NDArray[np.float64]:
+    def uniforms(self, seed: int) -> Floats:
         """A uniform number on [0, 1) for each document, from its content."""
         return _mixed(np.concatenate(self._keys) ^ np.uint64(seed)) / 2.0**64
 
@@ -104,7 +105,7 @@ class Documents:
         executor: Executor | None,
         progress: Callable[[int], None] | None,
         *,
-        rows: NDArray[np.int64] | None = None,
+        rows: Integers | None = None,
         **effort: Any,
     ) -> BlockScores:
         """Score all documents, or those of `rows`, block by block."""
@@ -136,7 +137,7 @@ class Documents:
             start += len(part.values)
         return scores._replace(interruption=interruption)
 
-    def _chosen(self, rows: NDArray[np.int64] | None) -> Iterator[Corpus]:
+    def _chosen(self, rows: Integers | None) -> Iterator[Corpus]:
         if rows is None:
             yield from self.blocks()
             return

@@ -11,15 +11,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.blocks import BlockScores, last_of
 from polyabayes.likelihood.methods import Settings
 
-Floats = NDArray[np.float64]
 _Known = Mapping[int, Floats]
 _Effort = Mapping[str, float]
 
@@ -50,7 +49,7 @@ _UNUSED = {"method": "auto"} | {name: Settings._field_defaults[name] for name in
 class Score(Protocol):
     """Function that scores the documents of some rows with a given number of temperatures."""
 
-    def __call__(self, rows: NDArray[np.int64], *, n_temperatures: int) -> BlockScores:
+    def __call__(self, rows: Integers, *, n_temperatures: int) -> BlockScores:
         """Values, variances of ln of a run, and ln of the mean minus the mean of ln."""
 
 
@@ -104,9 +103,7 @@ class Population:
     is sampled if its uniform is below its probability, so that larger samples contain smaller ones.
     """
 
-    def __init__(
-        self, groups: NDArray[np.int64], n_tokens: NDArray[np.int64], uniforms: Floats
-    ) -> None:
+    def __init__(self, groups: Integers, n_tokens: Integers, uniforms: Floats) -> None:
         _, first, index, copies = np.unique(
             groups, return_index=True, return_inverse=True, return_counts=True
         )
@@ -169,7 +166,7 @@ class _Level:
         self.scores = BlockScores.none(n_documents)
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Integers:
         """The sampled documents."""
         return np.flatnonzero(self.drawn)
 

@@ -6,9 +6,9 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Flags, Floats
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.naming import columns_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -20,12 +20,10 @@ class BurstyTopics(TopicCovariates):
     """Base class of topic models with a concentration of each topic."""
 
     topic_concentration: Any
-    topic_concentration_: NDArray[np.float64]
-    topic_concentration_draws_: NDArray[np.float64]
+    topic_concentration_: Floats
+    topic_concentration_draws_: Floats
 
-    def _take_concentrations(
-        self, states: list[NDArray[np.float64]], draws: NDArray[np.float64]
-    ) -> list[Any]:
+    def _take_concentrations(self, states: list[Floats], draws: Floats) -> list[Any]:
         """Store learned concentrations, whose logarithms end the states and each sweep's draws.
 
         Returns both parts of each state, and the draws of coefficients.
@@ -40,12 +38,12 @@ class BurstyTopics(TopicCovariates):
         self.topic_concentration_ = np.exp(mean)
         return [*ends, draws[:, : n_each - n_topics]]
 
-    def _bursts(self) -> tuple[NDArray[np.float64], ...]:
+    def _bursts(self) -> tuple[Floats, ...]:
         """The concentrations for the core, if a topic is bursty."""
         is_bursty = np.isfinite(self.topic_concentration_).any()
         return (self.topic_concentration_,) if is_bursty else ()
 
-    def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
+    def _of_words(self, are_kept: Flags) -> Self:
         is_bursty = self._bursts() and not are_kept.all()
         if is_bursty and not self._conditions_on_length:
             raise InvalidArgumentError(
@@ -87,7 +85,7 @@ class BurstyTopics(TopicCovariates):
         return found
 
 
-def concentrations(value: Any, n_components: int) -> NDArray[np.float64]:
+def concentrations(value: Any, n_components: int) -> Floats:
     """Concentrations of topics, one or one per topic; infinite ones are allowed."""
     name = "topic_concentration"
     if isinstance(value, str):
@@ -104,7 +102,7 @@ def concentrations(value: Any, n_components: int) -> NDArray[np.float64]:
     return found.copy()
 
 
-def concentration_of(value: Any, n_components: int) -> NDArray[np.float64] | str | None:
+def concentration_of(value: Any, n_components: int) -> Floats | str | None:
     """The concentrations for the core: fixed ones, how they are learned, or None for LDA."""
     if value is None or (isinstance(value, str) and value == "learn"):
         return value and "per topic"

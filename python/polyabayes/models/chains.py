@@ -16,6 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.arviz import import_arviz, inference_data
 from polyabayes._support.output.frames import DataFrame
@@ -98,10 +99,10 @@ class Chains(Result):
     """
 
     models: list[TopicModel]
-    n_iter: NDArray[np.int64]
+    n_iter: Integers
     draws: dict[str, NDArray[Any]]
     corpus: Corpus | None = None
-    topics: NDArray[np.intp] | None = None
+    topics: Indices | None = None
 
     def __repr__(self) -> str:
         return f"<Chains: {len(self.models)} chains, {len(self.n_iter):,} draws each>"
@@ -262,9 +263,9 @@ class Chains(Result):
         single = {name: draws for name, draws in self.draws.items() if draws.ndim == 2}
         return Result._repr_html_(replace(self, draws=single))
 
-    def _scalars(self) -> dict[str, NDArray[np.float64]]:
+    def _scalars(self) -> dict[str, Floats]:
         """One array of shape (n_chains, n_draws) per number."""
-        scalars: dict[str, NDArray[np.float64]] = {}
+        scalars: dict[str, Floats] = {}
         for name, draws in self.draws.items():
             if draws.ndim == 2:
                 scalars[name] = draws
@@ -453,7 +454,7 @@ def _names_of(corpus: Corpus) -> dict[str, NDArray[Any]]:
     return {name: np.asarray(labels, str) for name, labels in named.items() if labels is not None}
 
 
-def _diagnosed(arviz: ModuleType, draws: NDArray[np.float64]) -> dict[str, float]:
+def _diagnosed(arviz: ModuleType, draws: Floats) -> dict[str, float]:
     row = {"mean": float(draws.mean()), "std": float(draws.std(ddof=1))}
     moved = np.ptp(draws) > 0
     measures = {

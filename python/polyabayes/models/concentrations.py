@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Record
@@ -46,7 +46,7 @@ class TopicConcentration(Record):
     value: Any
     lower: Any
     upper: Any
-    draws: NDArray[np.float64]
+    draws: Floats
     level: float
 
     def _columns(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def learn_topic_concentration(
     return found
 
 
-def _parts(model: Scorable) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _parts(model: Scorable) -> tuple[Floats, Floats, Floats]:
     """Pseudo-counts, topics whose rows sum to 1, and urn weights of words over these."""
     if model._has_prior_rows() or hasattr(model, "_design"):
         raise InvalidArgumentError(
@@ -184,7 +184,7 @@ def _parts(model: Scorable) -> tuple[NDArray[np.float64], NDArray[np.float64], N
     return prior, weights / sizes[:, np.newaxis], odds / (1 + odds)
 
 
-def _check_documents(corpus: Corpus, topics: NDArray[np.float64]) -> None:
+def _check_documents(corpus: Corpus, topics: Floats) -> None:
     if corpus.exposure is not None:
         raise InvalidArgumentError(
             f"{argument('documents')} have exposures, which concentrations do not take: give their "
@@ -203,7 +203,7 @@ def _check_documents(corpus: Corpus, topics: NDArray[np.float64]) -> None:
         )
 
 
-def _summary(draws: NDArray[np.float64], level: float) -> TopicConcentration:
+def _summary(draws: Floats, level: float) -> TopicConcentration:
     tails = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     value = np.exp(np.log(draws).mean(axis=0))
     scalar = float if draws.ndim == 1 else np.asarray

@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet
 from polyabayes.data.corpus import Corpus
@@ -99,10 +100,10 @@ class DocumentModel(SeveralVocabularies):
     _arrays = ("components_", "prior_")
     _optional_arrays = ("covariance_", "bias_", "word_prior_", "coefficients_", "vocabulary_sizes_")
 
-    prior_: NDArray[np.float64]
-    covariance_: NDArray[np.float64]
-    bias_: NDArray[np.float64]
-    coefficients_: NDArray[np.float64]
+    prior_: Floats
+    covariance_: Floats
+    bias_: Floats
+    coefficients_: Floats
 
     def __init__(
         self,
@@ -320,7 +321,7 @@ class DocumentModel(SeveralVocabularies):
     def _has_prior_rows(self) -> bool:
         return self.prior_.ndim == 2 and not hasattr(self, "coefficients_")
 
-    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
+    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> Floats | None:
         n_documents = documents.n_documents
         if hasattr(self, "coefficients_"):
             rows = self._covariates_of(documents, covariates)
@@ -337,7 +338,7 @@ class DocumentModel(SeveralVocabularies):
             return np.tile(self.prior_, (n_documents, 1))
         return None
 
-    def _covariates_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64]:
+    def _covariates_of(self, documents: Corpus | Shards, covariates: Any) -> Floats:
         """Covariates of documents, as given or from columns of their metadata."""
         n_covariates = self.coefficients_.shape[1]
         names = self.covariate_names
@@ -359,11 +360,7 @@ class DocumentModel(SeveralVocabularies):
         return checked_rows("covariates", covariate_matrix(covariates), wanted)
 
     def _draw_documents(
-        self,
-        n_documents: int,
-        sizes: NDArray[np.int64],
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
+        self, n_documents: int, sizes: Integers, priors: Floats | None, rng: np.random.Generator
     ) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
         shared = self.prior_ if priors is None else priors
         parameters = np.broadcast_to(shared, (n_documents, shared.shape[-1]))
@@ -383,8 +380,8 @@ class DocumentModel(SeveralVocabularies):
         return sparse.csr_matrix(np.hstack([rng.multinomial(sizes, own) for own in p])), normals
 
     def _words_of_components(
-        self, weights: NDArray[np.float64], columns: list[slice], rng: np.random.Generator
-    ) -> list[NDArray[np.float64]]:
+        self, weights: Floats, columns: list[slice], rng: np.random.Generator
+    ) -> list[Floats]:
         """Probabilities of words of components that are drawn by the weights of each document."""
         ends = np.cumsum(weights, axis=1)
         below = rng.random((len(weights), 1)) * ends[:, -1:]
@@ -394,9 +391,7 @@ class DocumentModel(SeveralVocabularies):
         with np.errstate(divide="ignore"):
             return [dirichlet(rng, self.word_prior_[:, own][drawn], axis=1) for own in columns]
 
-    def _word_probabilities(
-        self, coordinates: NDArray[np.float64], columns: list[slice]
-    ) -> list[NDArray[np.float64]]:
+    def _word_probabilities(self, coordinates: Floats, columns: list[slice]) -> list[Floats]:
         """Probabilities of the words of each vocabulary at latent coordinates."""
         weights = coordinates
         if self.decoder == "mixture" or self.weights == "softmax":

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
@@ -38,7 +38,7 @@ class TrainedByEM(TopicModel):
     init: TrainedByEM | None
     tol: float
 
-    doc_topic_prior_: NDArray[np.float64]
+    doc_topic_prior_: Floats
     topic_word_prior_: float
     bound_: float
     # Fingerprint of the documents of `bound_`.
@@ -126,7 +126,7 @@ def _check_start(init: Any, corpus: Corpus, n_components: int) -> None:
         )
 
 
-def _first_prior(doc_topic_prior: Any, n_components: int, init: Any) -> NDArray[np.float64]:
+def _first_prior(doc_topic_prior: Any, n_components: int, init: Any) -> Floats:
     """Alpha at the start of EM: as given, or from the model to start from."""
     if doc_topic_prior is None and init is None:
         doc_topic_prior = 5.0 / n_components

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable, exposed
@@ -15,7 +16,6 @@ from polyabayes.models.fitting import fingerprint
 from polyabayes.models.lda import LatentDirichletAllocation
 from polyabayes.models.pfa import PoissonFactorAnalysis
 
-Matrix = NDArray[np.float64]
 # Least probability in a logarithm.
 _LEAST = 1e-100
 TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
@@ -58,16 +58,16 @@ class TopWords(NamedTuple):
     column numbers as text.
     """
 
-    columns: NDArray[np.intp]
+    columns: Indices
     words: NDArray[np.object_]
 
 
-def probabilities(model: TopicModel) -> Matrix:
+def probabilities(model: TopicModel) -> Floats:
     """Topics x words, with rows that sum to 1."""
     return np.asarray(model.components_ / model.components_.sum(axis=1, keepdims=True))
 
 
-def orders_of_words(model: TopicModel) -> dict[str, Matrix]:
+def orders_of_words(model: TopicModel) -> dict[str, Floats]:
     """Topics x words by four orders: probability, FREX, lift and score, as R's stm has them."""
     topics = probabilities(model)
     counts = getattr(model, "topic_counts_", np.ones(len(topics)))
@@ -82,7 +82,7 @@ def orders_of_words(model: TopicModel) -> dict[str, Matrix]:
     }
 
 
-def hellinger_similarity(one: Matrix, other: Matrix) -> Matrix:
+def hellinger_similarity(one: Floats, other: Floats) -> Floats:
     """1 minus the Hellinger distance of each pair of rows of probabilities."""
     overlap = np.sqrt(one) @ np.sqrt(other).T
     return np.asarray(1.0 - np.sqrt(1.0 - np.clip(overlap, 0.0, 1.0)))
@@ -116,7 +116,7 @@ def aligned(model: TopicModel, documents: Any, layer: str | None = None) -> Corp
     return model._aligned(of_layer(documents, layer), "documents", "drop")[0]
 
 
-def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
+def expected_tokens(model: TopicModel, corpus: Corpus) -> Floats:
     """Posterior mean number of tokens of each topic in each document, (n_documents, n_components).
 
     E[n] follows from the posterior mean of the weights, which is (alpha + E[n]) / (alpha_+ + N) for
@@ -141,7 +141,7 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     return np.asarray(tokens)
 
 
-def topic_tokens(model: TopicModel, corpus: Corpus, expected: Matrix | None = None) -> NDArray[Any]:
+def topic_tokens(model: TopicModel, corpus: Corpus, expected: Floats | None = None) -> NDArray[Any]:
     """Tokens of each topic, shape (n_components,).
 
     For the training documents, these are the tokens in training, so that shares of topics agree
@@ -155,7 +155,7 @@ def topic_tokens(model: TopicModel, corpus: Corpus, expected: Matrix | None = No
     return np.asarray(found.sum(axis=0))
 
 
-def principal_coordinates(squares: Matrix) -> Matrix:
+def principal_coordinates(squares: Floats) -> Floats:
     """Points in the plane whose squared distances approximate `squares`, shape (n_points, 2).
 
     Classical scaling: the two largest eigenvalues of the doubly centred matrix.
@@ -170,7 +170,7 @@ def principal_coordinates(squares: Matrix) -> Matrix:
     return plane
 
 
-def normalised(weights: Any, origin: str, row: str = "topic", column: str = "word") -> Matrix:
+def normalised(weights: Any, origin: str, row: str = "topic", column: str = "word") -> Floats:
     """Rows of topics x words divided by their sums, in double precision.
 
     Negative and infinite weights, and topics without weight, are refused. Error messages use the

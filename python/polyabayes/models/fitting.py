@@ -14,11 +14,11 @@ from sqlite3 import SQLITE_BUSY, OperationalError, connect
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.state_folder import StateFolder, fingerprint_of
 from polyabayes.data.corpus import Corpus
@@ -216,15 +216,15 @@ class LastState(NamedTuple):
     """
 
     counts: sparse.csr_array
-    prior: float | NDArray[np.float64]
-    parameters: NDArray[np.float64]
-    concentration: NDArray[np.float64]
+    prior: float | Floats
+    parameters: Floats
+    concentration: Floats
 
-    def topic_word_parameters(self) -> NDArray[np.float64]:
+    def topic_word_parameters(self) -> Floats:
         """Dirichlet parameters of phi given the topics of all tokens, (n_components, n_words)."""
         return np.asarray(self.counts.toarray() + np.transpose(self.prior))
 
-    def topic_word(self) -> NDArray[np.float64]:
+    def topic_word(self) -> Floats:
         """E[phi | topics of all tokens], shape (n_components, n_words)."""
         topics = self.topic_word_parameters()
         topics /= topics.sum(axis=1, keepdims=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.machine import memory_of_machine
 from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
@@ -36,14 +37,14 @@ class TokenTopics(NamedTuple):
     corpus: Corpus
     topics: NDArray[np.uint16]
 
-    def by_document(self, n_topics: int) -> NDArray[np.int64]:
+    def by_document(self, n_topics: int) -> Integers:
         """Tokens of each document and topic, shape (n_documents, n_topics)."""
         n_documents, documents = self.corpus.n_documents, tokens_of(self.corpus)[0]
         found = np.bincount(documents * n_topics + self.topics, minlength=n_documents * n_topics)
         return found.reshape(n_documents, n_topics)
 
 
-def tokens_of(corpus: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def tokens_of(corpus: Corpus) -> tuple[Integers, Integers]:
     """Document and word of each token, in the order of `z`."""
     cells = corpus.counts.tocoo()
     documents, words = (np.repeat(x, cells.data).astype(np.int64) for x in cells.coords)
@@ -185,9 +186,7 @@ class LatentDraws(TopicTransformer):
             )
         return self._tokens
 
-    def _draw_weights(
-        self, generator: np.random.Generator, tokens: TokenTopics
-    ) -> NDArray[np.float64]:
+    def _draw_weights(self, generator: np.random.Generator, tokens: TokenTopics) -> Floats:
         """Topic weights drawn given the topics of all tokens, (n_documents, n_components)."""
         raise NotImplementedError
 

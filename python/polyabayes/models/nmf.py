@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, special
 
+from polyabayes._support.arrays import Floats
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import BudgetExceededError
 
@@ -34,8 +34,8 @@ class Factors(NamedTuple):
     """
 
     n_iter: int
-    weights: NDArray[np.float64]
-    topics: NDArray[np.float64]
+    weights: Floats
+    topics: Floats
     log_likelihood: float
 
 
@@ -68,12 +68,12 @@ def factorise(
         n_iter += n_updates
 
 
-def weights_of(corpus: Corpus, topics: NDArray[np.float64]) -> NDArray[np.float64]:
+def weights_of(corpus: Corpus, topics: Floats) -> Floats:
     """Maximum likelihood rates of given topics, whose rows sum to 1, in each document."""
     possible = np.flatnonzero((topics > 0).any(axis=0))
     counts = sparse.csr_matrix(corpus.counts[:, possible], dtype=np.float64)
     options = {"H": np.ascontiguousarray(topics[:, possible]), "update_H": False}
-    weights: NDArray[np.float64]
+    weights: Floats
     weights, _ = _updated(counts, _WEIGHT_UPDATES, n_components=len(topics), **options)
     return weights
 
@@ -100,9 +100,7 @@ def _check_memory(n_bytes: int) -> None:
         ) from error
 
 
-def _normalised(
-    weights: NDArray[np.float64], topics: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _normalised(weights: Floats, topics: Floats) -> tuple[Floats, Floats]:
     """Scale topics to sum to 1 (uniform for unused topics), and adapt the weights."""
     sums = topics.sum(axis=1)
     uniform = np.full_like(topics, 1.0 / topics.shape[1])
@@ -110,9 +108,7 @@ def _normalised(
     return weights * sums, scaled
 
 
-def _log_likelihood(
-    counts: sparse.csr_matrix, weights: NDArray[np.float64], topics: NDArray[np.float64]
-) -> float:
+def _log_likelihood(counts: sparse.csr_matrix, weights: Floats, topics: Floats) -> float:
     """Poisson log-likelihood of all cells."""
     cells = counts.tocoo()
     size = max(1, _RATES // len(topics))

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import warn
@@ -68,10 +69,10 @@ class PfaSample(NamedTuple):
     ((2,), (2, 4))
     """
 
-    topic_word: NDArray[np.float64]
-    shape: NDArray[np.float64]
-    probability: NDArray[np.float64]
-    topic_concentration: NDArray[np.float64]
+    topic_word: Floats
+    shape: Floats
+    probability: Floats
+    topic_concentration: Floats
 
 
 @shared_docs
@@ -193,8 +194,8 @@ class PoissonFactorAnalysis(TopicModel):
     _prior_argument = "shape"
     _arrays = ("components_", "shape_", "probability_")
 
-    shape_: NDArray[np.float64]
-    probability_: NDArray[np.float64]
+    shape_: Floats
+    probability_: Floats
 
     def __init__(
         self,
@@ -318,7 +319,7 @@ class PoissonFactorAnalysis(TopicModel):
     score_samples = available_if(_scores)(TopicModel.score_samples)
     perplexity = available_if(_scores)(TopicModel.perplexity)
 
-    def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> NDArray[np.float64]:
+    def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> Floats:
         if self._has_likelihood():
             return super()._mean_weights(corpus, exposure, covariates)
         corpus = exposed(self, corpus, exposure)
@@ -354,11 +355,7 @@ class PoissonFactorAnalysis(TopicModel):
         return self._arrays if self._has_likelihood() else ("components_",)
 
     def _draw_documents(
-        self,
-        n_documents: int,
-        sizes: Any,
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
+        self, n_documents: int, sizes: Any, priors: Floats | None, rng: np.random.Generator
     ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
         p, shapes = self.probability_, self.shape_ if priors is None else priors
         theta = rng.gamma(shapes, p / (1 - p), (n_documents, len(p)))
@@ -369,9 +366,7 @@ class PoissonFactorAnalysis(TopicModel):
             counts, self.components_, rng, concentration=self.topic_concentration_
         )
 
-    def _draw_weights(
-        self, generator: np.random.Generator, tokens: TokenTopics
-    ) -> NDArray[np.float64]:
+    def _draw_weights(self, generator: np.random.Generator, tokens: TokenTopics) -> Floats:
         parameters = self._last.parameters
         r, p, ln_rest = self._of_state(parameters)
         priors = self._state_priors(r, parameters[3 * len(r) :])
@@ -415,7 +410,7 @@ class PoissonFactorAnalysis(TopicModel):
             shape_prior=self._shape_prior() if learns_r else None,
         )
 
-    def _expected_sizes(self) -> NDArray[np.float64]:
+    def _expected_sizes(self) -> Floats:
         return np.asarray(self.probability_ / (1 - self.probability_))
 
     def _fit(
@@ -480,7 +475,7 @@ class PoissonFactorAnalysis(TopicModel):
         self.components_, self.n_iter_ = factors.topics, factors.n_iter
         self.topic_counts_ = factors.weights.sum(axis=0)
 
-    def _take_parameters(self, others: NDArray[np.float64]) -> int:
+    def _take_parameters(self, others: Floats) -> int:
         n_own = 2 * len(self.components_)
         self.shape_, self.probability_ = others[:n_own].reshape(2, -1).copy()
         return n_own
@@ -496,7 +491,7 @@ class PoissonFactorAnalysis(TopicModel):
         found: dict[str, Any] = {name: np.sort(x)[::-1] for name, x in learned.items()}
         return found | super()._learned_state()
 
-    def _of_state(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_state(self, parameters: Floats) -> Floats:
         """r, p and ln(1 - p) of a state."""
         n_own = 3 * len(self.components_)
         return parameters[:n_own].reshape(3, -1).copy()
@@ -522,7 +517,7 @@ def _learned(prior: str) -> tuple[bool, bool]:
     return prior.startswith("beta"), prior in ("gamma", "beta-gamma-gamma")
 
 
-def _probabilities(value: Any, size: int) -> NDArray[np.float64]:
+def _probabilities(value: Any, size: int) -> Floats:
     array = checks.vector("probability", value, size)
     bad = np.flatnonzero(~((array > 0) & (array < 1)))
     if len(bad):

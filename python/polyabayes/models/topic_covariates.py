@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -20,16 +21,16 @@ class TopicCovariates(LatentDraws):
     """Base class of topic models that may have covariates."""
 
     covariate_names_: NDArray[np.object_]
-    coefficients_: NDArray[np.float64]
-    coefficient_draws_: NDArray[np.float64]
+    coefficients_: Floats
+    coefficient_draws_: Floats
     # Standardised covariates of the training documents, available to callbacks.
-    _rows: NDArray[np.float64]
+    _rows: Floats
     _design: Design
 
     def _take_design(self, design: Design) -> None:
         self._design, self.covariate_names_ = design, np.array(design.names, dtype=object)
 
-    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
+    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> Floats | None:
         if not hasattr(self, "_design"):
             return super()._priors_of(documents, covariates)
         if covariates is None and self._design.columns is not None:
@@ -48,16 +49,14 @@ class TopicCovariates(LatentDraws):
         rows = self._design.rows(covariates, documents.n_documents)
         return pseudo_counts(rows @ self.coefficients_.T)
 
-    def _state_priors(
-        self, shared: NDArray[np.float64], others: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _state_priors(self, shared: Floats, others: Floats) -> Floats:
         """Document priors in a state; `others` are lambda and sigma^2, if any."""
         if not hasattr(self, "_design"):
             return shared
         coefficients = others[:-1].reshape(len(shared), -1)
         return pseudo_counts(coefficients[:, 0] + self._rows @ coefficients[:, 1:].T)
 
-    def _take_coefficients(self, means: NDArray[np.float64], draws: NDArray[np.float64]) -> None:
+    def _take_coefficients(self, means: Floats, draws: Floats) -> None:
         shape = len(self.components_), len(self._design.names)
         self.coefficient_draws_ = self._design.coefficients(draws.reshape(-1, *shape))
         if len(self.coefficient_draws_):

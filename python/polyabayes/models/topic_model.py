@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.posterior_draws import n_effective, shortage
 from polyabayes._support.random import draw_seed
@@ -81,8 +82,8 @@ class PreviousState(NamedTuple):
     topic.
     """
 
-    topic_priors: NDArray[np.float64]
-    topic_counts: NDArray[np.int64]
+    topic_priors: Floats
+    topic_counts: Integers
 
 
 @shared_docs
@@ -413,7 +414,7 @@ class TopicModel(BurstyTopics):
 
     def _warn_of_few_draws(self) -> None:
         """Say how long to train, if the draws of coefficients are too few for intervals."""
-        draws: NDArray[np.float64] = getattr(self, "coefficient_draws_", np.empty(0))
+        draws: Floats = getattr(self, "coefficient_draws_", np.empty(0))
         if len(draws) and (short := shortage(draws)) > 1:
             self._told_of_draws = True
             added = (short - 1) * (self.n_iter_ if self.burn_in is None else len(draws))
@@ -522,7 +523,7 @@ class TopicModel(BurstyTopics):
         """Whether training is by Gibbs sampling."""
         return True
 
-    def _expected_sizes(self) -> NDArray[np.float64]:
+    def _expected_sizes(self) -> Floats:
         """Expected weight of each topic per unit of its prior parameter."""
         return np.ones(len(self.components_))
 
@@ -533,11 +534,11 @@ class TopicModel(BurstyTopics):
         """Check the parameters; return the sampler, without documents, schedule and state."""
         raise NotImplementedError
 
-    def _take_parameters(self, others: NDArray[np.float64]) -> int:
+    def _take_parameters(self, others: Floats) -> int:
         """Store learned parameters other than topics and covariates; returns their number."""
         raise NotImplementedError
 
-    def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
+    def _topic_prior(self, parameters: Floats) -> float:
         """Dirichlet parameter of the topics in a state with these parameters."""
         raise NotImplementedError
 
@@ -547,7 +548,7 @@ def _plain(value: Any) -> Any:
     return np.asarray(value).tolist() if isinstance(value, (np.ndarray, tuple)) else value
 
 
-def row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_normalised(word_topic: Floats) -> Floats:
     """Topics x words, divided by their row sums to remove rounding errors."""
     topics = np.ascontiguousarray(word_topic.T)
     topics /= topics.sum(axis=1, keepdims=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.results import Record
 
 
@@ -37,11 +35,11 @@ class TrainingTrace(Record):
     ([10, 20], (2,))
     """
 
-    n_iter: NDArray[np.int64]
-    log_joint: NDArray[np.float64]
-    held_out: NDArray[np.float64]
-    held_out_std_error: NDArray[np.float64]
-    seconds: NDArray[np.float64]
+    n_iter: Integers
+    log_joint: Floats
+    held_out: Floats
+    held_out_std_error: Floats
+    seconds: Floats
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -66,5 +64,5 @@ class BoundTrace(Record):
     True
     """
 
-    n_iter: NDArray[np.int64]
-    bound: NDArray[np.float64]
+    n_iter: Integers
+    bound: Floats

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes.exceptions import InvalidTypeError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ def finish(ax: Axes, title: str | None = None) -> Axes:
     return ax
 
 
-def heat_map(
-    ax: Axes, values: NDArray[np.float64], label: str, texts: Any = (), **options: Any
-) -> None:
+def heat_map(ax: Axes, values: Floats, label: str, texts: Any = (), **options: Any) -> None:
     """Draw a matrix of values from zero with its scale; `texts` are in its cells, by row."""
     image: Any = ax.imshow(values, cmap="viridis", vmin=0.0, **options)
     ax.figure.colorbar(image, ax=ax, label=label)

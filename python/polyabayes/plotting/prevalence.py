@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Indices
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.plotting.axes import Axes, axes_or_new, colours, finish
 from polyabayes.topics.groups import TopicsByGroup
@@ -138,7 +139,7 @@ def _points(ax: Axes | None, values: Sequence[Any], rows: list[str], columns: li
 
 def _along(
     table: Any, along: Any, by: Any, rows: list[str]
-) -> tuple[NDArray[Any], dict[str, NDArray[np.intp]]]:
+) -> tuple[NDArray[Any], dict[str, Indices]]:
     """Values along the axis, and the rows of each line by its name."""
 
     def values_of(name: str, given: Any) -> NDArray[Any]:
@@ -168,11 +169,7 @@ def _along(
 
 
 def _lines(
-    ax: Axes,
-    x: NDArray[Any],
-    groups: dict[str, NDArray[np.intp]],
-    values: Sequence[Any],
-    names: list[str],
+    ax: Axes, x: NDArray[Any], groups: dict[str, Indices], values: Sequence[Any], names: list[str]
 ) -> Axes:
     """Lines with bands; groups of one topic differ by colour, of several by the style of lines."""
     looks = colours(max(len(names), 1 if len(names) > 1 else len(groups)))

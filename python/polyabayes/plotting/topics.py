@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of
@@ -115,7 +116,7 @@ def plot_topics(
     return ax
 
 
-def _topic_weights(model: TopicModel) -> tuple[NDArray[np.float64], str]:
+def _topic_weights(model: TopicModel) -> tuple[Floats, str]:
     """Training tokens; else the prior, or mean tokens (gamma-Poisson); and what has the tokens."""
     counts = np.asarray(getattr(model, "topic_counts_", 0.0), dtype=np.float64)
     if counts.sum() > 0:
@@ -126,7 +127,7 @@ def _topic_weights(model: TopicModel) -> tuple[NDArray[np.float64], str]:
     return np.asarray(model.doc_topic_prior_), "a mean document"
 
 
-def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
+def _chosen(topics: Any, weights: Floats) -> list[int]:
     if topics is None:
         # Rounded, so that rounding errors do not order equal topics.
         order = np.argsort(-np.round(weights / weights.max(), 9), kind="stable")

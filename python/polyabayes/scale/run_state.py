@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.files import is_there
 from polyabayes._support.state_folder import refuse_other
 from polyabayes._support.storage import read_arrays, write_arrays
@@ -34,11 +35,11 @@ class RunState(NamedTuple):
 
     position: Position
     best: tuple[int, float] | None
-    parameters: NDArray[np.float64]
+    parameters: Floats
     n_kept: int
-    kept_sum: NDArray[np.float64] | None = None
+    kept_sum: Floats | None = None
     assignments: NDArray[np.uint16] | None = None
-    kept_coefficients: NDArray[np.float64] | None = None
+    kept_coefficients: Floats | None = None
 
 
 def write_state(path: Path, identity: dict[str, Any], state: RunState) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support.arrays import Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.files import open_regular, reading
 from polyabayes._support.output.frames import DataFrame
@@ -160,7 +161,7 @@ class Shard(NamedTuple):
 
     def cells(
         self, start: int, stop: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
+    ) -> tuple[Integers, NDArray[np.uint32], NDArray[np.uint32]]:
         """Row pointers, words and counts of documents `start` to `stop` of the shard."""
         offsets = self.array("indptr", start, stop + 1)
         is_end = stop == self.n_documents and offsets[-1] != self.n_cells

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
+from polyabayes._support.arrays import Floats
 from polyabayes._support.files import is_there, reading
 from polyabayes._support.progress import look
 from polyabayes.exceptions import FileAccessError, FileFormatError
@@ -29,7 +30,6 @@ _TOPICS = 2**22
 
 Topics = NDArray[np.uint16]
 Counts = NDArray[np.uint32]
-Floats = NDArray[np.float64]
 # Tokens of every topic by exposure in a block: first entry of each topic and the end; numbers of
 # exposures and tokens of entries.
 Tokens = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
+from polyabayes._support.arrays import Floats
 from polyabayes._support.files import remove_unfinished, replacing
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.storage import read_arrays, write_arrays
@@ -128,7 +129,7 @@ class ShardTokens:
         for _ in self._run(shard_sweeps.renumber_topics, at, to, numbers):
             pass
 
-    def ln_urns(self, at: Position, a: NDArray[np.float64]) -> int:
+    def ln_urns(self, at: Position, a: Floats) -> int:
         """Exact sum of ln of the urns of documents."""
         return sum(self._run(shard_sweeps.ln_urns, at, a))
 
@@ -145,8 +146,8 @@ class ShardTokens:
         self,
         at: Position,
         best: tuple[int, float] | None,
-        parameters: NDArray[np.float64],
-        kept: tuple[int, NDArray[np.float64] | None],
+        parameters: Floats,
+        kept: tuple[int, Floats | None],
     ) -> None:
         """Write the state, and remove files of shards at other positions."""
         n_kept, kept_sum = kept
@@ -183,7 +184,7 @@ class ShardTokens:
             yield
 
     @contextmanager
-    def _published(self, to: Position, weights: NDArray[np.float64]) -> Iterator[Any]:
+    def _published(self, to: Position, weights: Floats) -> Iterator[Any]:
         """Weights of topics for all tasks: in memory for this process, as a file for workers."""
         if self._executor is None:
             yield weights

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.files import reading, remove_unfinished, replacing, writing
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.metadata import joined_metadata, metadata_bytes
@@ -91,9 +92,9 @@ class _Spool:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lengths: list[NDArray[np.int64]] = []
-        self._cells: list[NDArray[np.int64]] = []
-        self._exposures: list[NDArray[np.float64]] = []
+        self._lengths: list[Integers] = []
+        self._cells: list[Integers] = []
+        self._exposures: list[Floats] = []
         self._has_ids = True
         self._metadata: list[Any] | None = []
         self._n_words: int | None = None
@@ -200,7 +201,7 @@ class _Spool:
             for start, stop in pairwise(starts):
                 yield b"[" + b",".join(islice(lines, stop - start)) + b"]"
 
-    def _write_rows(self, folder: Path, offsets: NDArray[np.int64]) -> None:
+    def _write_rows(self, folder: Path, offsets: Integers) -> None:
         _write_array(folder, "indptr", offsets - offsets[0])
         first, last = int(offsets[0]), int(offsets[-1])
         for name in ARRAYS[1:]:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.files import MAX_WORDS, checked_path, open_regular, reading
 from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.corpus import Corpus
@@ -61,7 +62,7 @@ class Shards:
     vocabulary: NDArray[np.object_] | None
     shards: tuple[Shard, ...]
     longest: int
-    replaced_exposure: NDArray[np.float64] | None = None
+    replaced_exposure: Floats | None = None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Refuse conversion to an array in functions that cannot read shards."""
@@ -80,7 +81,7 @@ class Shards:
         return self.shards[number]
 
     @property
-    def exposure(self) -> NDArray[np.float64] | None:
+    def exposure(self) -> Floats | None:
         """Exposures of all documents, read on access, or None.
 
         Examples
@@ -169,7 +170,7 @@ class Shards:
                 table = None if rows is None else rows.reset_index(drop=True)
                 yield Corpus(shard.rows(start, stop), self.vocabulary, names, exposure, table)
 
-    def _exposure(self, shard: Shard, start: int, stop: int) -> NDArray[np.float64] | None:
+    def _exposure(self, shard: Shard, start: int, stop: int) -> Floats | None:
         if self.replaced_exposure is not None:
             before = shard.first_document
             return self.replaced_exposure[before + start : before + stop]
@@ -303,7 +304,7 @@ def _is_consistent(content: dict[str, Any]) -> bool:
     )
 
 
-def even_cuts(lengths: NDArray[np.int64], n_shards: int) -> list[int]:
+def even_cuts(lengths: Integers, n_shards: int) -> list[int]:
     """First documents of shards with about equally many tokens, and the end; none is empty."""
     n_shards = min(n_shards, len(lengths))
     ends = np.cumsum(lengths + 1)

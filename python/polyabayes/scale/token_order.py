@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.files import is_there
 from polyabayes.scale.sealed import SealedReader, damaged, sealing
 from polyabayes.scale.shard import Shard
@@ -37,11 +38,11 @@ class Exposures(NamedTuple):
     `values` are the distinct exposures, increasing; `numbers` has the index of each document.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     numbers: NDArray[np.uint32]
 
 
-def numbered(exposure: NDArray[np.float64] | None) -> Exposures | None:
+def numbered(exposure: Floats | None) -> Exposures | None:
     """Exposures by their numbers; None where all are 1, which is the same as none."""
     if exposure is None or (exposure == 1.0).all():
         return None
@@ -139,7 +140,7 @@ def _lengths(shard: Shard) -> Iterator[NDArray[np.uint64]]:
         start = stop
 
 
-def _cuts(lengths: NDArray[np.int64], n_tokens: int) -> list[int]:
+def _cuts(lengths: Integers, n_tokens: int) -> list[int]:
     """First documents of blocks of at most `n_tokens` tokens (or one document), and the end."""
     ends = np.cumsum(lengths)
     cuts = [0]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Integers
 from polyabayes._support.output.tables import counted
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -19,7 +20,7 @@ _N_FOLDS = 5
 
 def checked_folds(
     corpus: Corpus, n_folds: Any, groups: Any = None, times: Any = None
-) -> tuple[int, NDArray[np.int64] | None]:
+) -> tuple[int, Integers | None]:
     """The number of folds, 5 by default, and the group of each document.
 
     Each fold must have a document, or group, with tokens.
@@ -39,11 +40,8 @@ def checked_folds(
 
 
 def folds_of(
-    n_tokens: NDArray[Any],
-    n_folds: int,
-    rng: np.random.Generator,
-    groups: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
+    n_tokens: NDArray[Any], n_folds: int, rng: np.random.Generator, groups: Integers | None = None
+) -> Integers:
     """The fold of every document, at random and of about equal sizes.
 
     Documents without tokens are assigned last, so that no fold has only such documents. Groups stay
@@ -66,7 +64,7 @@ def folds_of(
     return fold_of[groups]
 
 
-def check_covariates(model: Any, corpus: Corpus, folds: NDArray[np.int64]) -> None:
+def check_covariates(model: Any, corpus: Corpus, folds: Integers) -> None:
     """Refuse covariates with which a fold cannot be scored by training on the others.
 
     A rare level may occur in only one fold, a column may be constant without it, and a spline may

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.tensors.tensor import CountTensor
@@ -51,8 +51,8 @@ class Record:
 class Intervals(NamedTuple):
     """Bounds of the log scores of records; NaN for failed records."""
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: Floats
+    upper: Floats
 
     @classmethod
     def of(cls, records: Sequence[Record], level: float) -> Intervals:
@@ -122,7 +122,7 @@ def identity_of(
     model: AllocationModel,
     tensor: CountTensor,
     options: Mapping[str, Any],
-    missing: NDArray[np.int64] | None = None,
+    missing: Integers | None = None,
 ) -> dict[str, Any]:
     """Model without its concentration, data, and options of ``log_evidence``.
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
@@ -27,7 +27,7 @@ def coherence(
     *,
     n_words: int = 10,
     layer: str | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Coherence of every topic by its top words, over a reference corpus.
 
     Coherence measures how well the words of a topic go together. To compare models, use
@@ -101,7 +101,7 @@ def coherence(
     return _by_topic(found, [[place[word] for word in topic] for topic in topics], measure)
 
 
-def _in_documents(corpus: Corpus, words: Sequence[str]) -> NDArray[np.float64]:
+def _in_documents(corpus: Corpus, words: Sequence[str]) -> Floats:
     """Shares of documents that hold both words of a pair, or a word: unknown words are in none."""
     vocabulary: Any = corpus.vocabulary
     column_of = {word: column for column, word in enumerate(vocabulary)}
@@ -127,9 +127,7 @@ def _checked_topic(number: int, topic: Sequence[Any]) -> list[str]:
     return words
 
 
-def _by_topic(
-    joint: NDArray[np.float64], places: list[list[int]], measure: str
-) -> NDArray[np.float64]:
+def _by_topic(joint: Floats, places: list[list[int]], measure: str) -> Floats:
     single = np.diag(joint)
     values = np.full(len(places), np.nan)
     for topic, own in enumerate(places):
@@ -139,11 +137,11 @@ def _by_topic(
     return values
 
 
-def _pmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np.float64]:
+def _pmi(pairs: Floats, single: Floats) -> Floats:
     return np.log((pairs + _EPSILON) / np.outer(single, single))
 
 
-def _npmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np.float64]:
+def _npmi(pairs: Floats, single: Floats) -> Floats:
     below = -np.log(pairs + _EPSILON)
     # A pair that is in every document has the largest coherence.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -151,17 +149,17 @@ def _npmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np
     return np.where(np.abs(below) < _EPSILON * 10, 1.0, ratios)
 
 
-def _mean_off_diagonal(values: NDArray[np.float64]) -> float:
+def _mean_off_diagonal(values: Floats) -> float:
     n = len(values)
     return float((values.sum() - np.trace(values)) / (n * (n - 1)))
 
 
-def _umass(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> float:
+def _umass(pairs: Floats, single: Floats) -> float:
     below = np.tril_indices(len(pairs), -1)
     return float(np.log((pairs + _EPSILON) / single)[below].mean())
 
 
-def _c_v(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> float:
+def _c_v(pairs: Floats, single: Floats) -> float:
     vectors = _npmi(pairs, single)
     whole = vectors.sum(axis=0)
     lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(whole)

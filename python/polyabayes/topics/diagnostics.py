@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.results import Result
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_labels
@@ -75,16 +76,16 @@ class TopicDiagnostics(Result):
     ((2, 2), [1.0, 1.0])
     """
 
-    tokens: NDArray[np.float64]
-    document_entropy: NDArray[np.float64]
-    word_length: NDArray[np.float64]
-    coherence: NDArray[np.float64]
-    uniform_dist: NDArray[np.float64]
-    corpus_dist: NDArray[np.float64]
-    eff_num_words: NDArray[np.float64]
-    rank_1_docs: NDArray[np.float64]
-    allocation_ratio: NDArray[np.float64]
-    exclusivity: NDArray[np.float64]
+    tokens: Floats
+    document_entropy: Floats
+    word_length: Floats
+    coherence: Floats
+    uniform_dist: Floats
+    corpus_dist: Floats
+    eff_num_words: Floats
+    rank_1_docs: Floats
+    allocation_ratio: Floats
+    exclusivity: Floats
     words: NDArray[np.object_]
     topics: list[str] | None = None
 
@@ -122,8 +123,8 @@ class TopDocuments(Result):
     ((2, 2), None)
     """
 
-    rows: NDArray[np.intp]
-    shares: NDArray[np.float64]
+    rows: Indices
+    shares: Floats
     ids: NDArray[np.object_] | None
     passages: NDArray[np.object_] | None = None
     topics: list[str] | None = None
@@ -218,7 +219,7 @@ def diagnostics(
     )
 
 
-def _word_length(model: TopicModel, columns: NDArray[np.intp]) -> NDArray[np.float64]:
+def _word_length(model: TopicModel, columns: Indices) -> Floats:
     if model.vocabulary_ is None:
         return np.full(len(columns), np.nan)
     lengths = np.array([len(word) for word in names(model)], dtype=np.float64)

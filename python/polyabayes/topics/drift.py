@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.optimize import nnls
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Flags, Floats, Indices, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import Result, ResultTable
@@ -20,8 +21,6 @@ from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import exposed, of_measured_words, read_documents
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted_topics import TopicModel, fitted_model, named_by, names
-
-Floats = NDArray[np.float64]
 
 # Documents of a stratum of about equal length, within which the test permutes.
 _STRATUM = 20
@@ -77,7 +76,7 @@ class Drift(Result):
     share_beyond: float
     z: Floats
     z_reference: Floats
-    n_tokens: NDArray[np.int64]
+    n_tokens: Integers
     words: ResultTable
     unseen: float
     unseen_reference: float
@@ -236,10 +235,10 @@ def _simulated(
     return drawn[drawn._lengths() > 0]
 
 
-def _by_length(lengths: NDArray[np.int64], values: Floats) -> tuple[Any, Any]:
+def _by_length(lengths: Integers, values: Floats) -> tuple[Any, Any]:
     """Mean and standard deviation of values by length, as functions: least squares."""
 
-    def basis(n: NDArray[np.int64]) -> Floats:
+    def basis(n: Integers) -> Floats:
         return np.column_stack([n, np.sqrt(n), np.log1p(n)])
 
     # Values vary in proportion to the root of the length, about.
@@ -249,16 +248,14 @@ def _by_length(lengths: NDArray[np.int64], values: Floats) -> tuple[Any, Any]:
     terms = np.column_stack([roots, lengths, lengths * roots]) / roots[:, None]
     variances = nnls(terms, squares / roots)[0]
 
-    def spread(n: NDArray[np.int64]) -> Floats:
+    def spread(n: Integers) -> Floats:
         found = np.column_stack([np.sqrt(n), n, n**1.5]) @ variances
         return np.sqrt(np.maximum(found, np.finfo(float).tiny))
 
     return (lambda n: basis(n) @ slopes), spread
 
 
-def _strata(
-    lengths: NDArray[np.int64], is_new: NDArray[np.bool_], generator: np.random.Generator
-) -> NDArray[np.intp]:
+def _strata(lengths: Integers, is_new: Flags, generator: np.random.Generator) -> Indices:
     """Strata of documents of about equal length; equal lengths are ordered at random.
 
     A stratum ends after 20 documents if it has new and reference ones.
@@ -274,11 +271,7 @@ def _strata(
 
 
 def _p_value(
-    z: Floats,
-    is_new: NDArray[np.bool_],
-    strata: NDArray[np.intp],
-    n_draws: int,
-    generator: np.random.Generator,
+    z: Floats, is_new: Flags, strata: Indices, n_draws: int, generator: np.random.Generator
 ) -> float:
     """One-sided permutation test of ranks within strata."""
     observed, drawn = 0.0, np.zeros(n_draws)
@@ -296,7 +289,7 @@ def _p_value(
     return float((1 + (drawn <= observed + 1e-9).sum()) / (1 + n_draws))
 
 
-def _shift(z: Floats, is_new: NDArray[np.bool_], strata: NDArray[np.intp]) -> float:
+def _shift(z: Floats, is_new: Flags, strata: Indices) -> float:
     """Mean over new documents of their distance to the mean of the reference in their stratum."""
     n_old = np.bincount(strata[~is_new], minlength=strata.max() + 1)
     means = np.bincount(strata[~is_new], z[~is_new], strata.max() + 1) / np.maximum(n_old, 1)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices, Integers
 from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.results import Result
 from polyabayes.data.corpus import Corpus, of_layer
@@ -50,15 +51,15 @@ class TopicsByGroup(Result):
     """
 
     groups: NDArray[Any]
-    n_documents: NDArray[np.int64]
-    means: NDArray[np.float64]
-    std_errors: NDArray[np.float64]
-    n_freedom: NDArray[np.int64]
+    n_documents: Integers
+    means: Floats
+    std_errors: Floats
+    n_freedom: Integers
     largest: float
     labels: list[str] | None = None
     topics: list[str] | None = None
 
-    def interval(self, level: float = 0.95) -> NDArray[np.float64]:
+    def interval(self, level: float = 0.95) -> Floats:
         """Confidence intervals of the means by Student's t, clipped to valid weights.
 
         Parameters
@@ -171,7 +172,7 @@ def by_group(
     return TopicsByGroup(*figures, labels_of(fitted), names_of(fitted))
 
 
-def sampling_weights(documents: Any, weights: Any) -> NDArray[np.float64]:
+def sampling_weights(documents: Any, weights: Any) -> Floats:
     """Sampling weights of documents or of rows of metadata: given, or a column."""
     if weights is None:
         return np.ones(len(documents))
@@ -184,7 +185,7 @@ def sampling_weights(documents: Any, weights: Any) -> NDArray[np.float64]:
     return checks.positive_vector("weights", weights, len(documents))
 
 
-def _levels_of(corpus: Corpus, name: str, labels: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _levels_of(corpus: Corpus, name: str, labels: Any) -> tuple[NDArray[Any], Indices]:
     """Distinct labels, in the order of categories or else sorted, and the level of each row."""
     corpus._values_of(name, labels)
     rows = corpus._rows(name, labels)

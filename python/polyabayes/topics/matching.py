@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, nnls
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.results import Result, ResultTable
 from polyabayes.data.counts import checked_words
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -59,9 +60,9 @@ class TopicMatch(Result):
     'cosine'
     """
 
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
-    similarities: NDArray[np.float64]
+    first: Indices
+    second: Indices
+    similarities: Floats
     metric: str
     changes: ResultTable = field(default_factory=lambda: ResultTable(_CHANGES, []))
     band: float = float("nan")
@@ -169,7 +170,7 @@ def _changes(
     return ResultTable(_CHANGES, rows)
 
 
-def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float64]:
+def stability(models: Sequence[Any], metric: str = "cosine") -> Floats:
     """Mean similarity of the topics of the first model to their matches in the others.
 
     Parameters
@@ -216,7 +217,7 @@ def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float
 class _Topics(NamedTuple):
     """Topics x words, with rows that sum to 1, and the words if known."""
 
-    rows: NDArray[np.float64]
+    rows: Floats
     vocabulary: NDArray[np.object_] | None
 
 
@@ -231,16 +232,16 @@ def topics_of(value: Any, name: str) -> _Topics:
     return _Topics(probabilities(model), model.vocabulary_)
 
 
-def _similarity(first: _Topics, second: _Topics, metric: str) -> NDArray[np.float64]:
+def _similarity(first: _Topics, second: _Topics, metric: str) -> Floats:
     one, other = _common(first, second)
     if metric == "hellinger":
         return hellinger_similarity(one, other)
     lengths = np.outer(np.linalg.norm(one, axis=1), np.linalg.norm(other, axis=1))
-    cosines: NDArray[np.float64] = one @ other.T / lengths
+    cosines: Floats = one @ other.T / lengths
     return np.minimum(cosines, 1.0)
 
 
-def _common(first: _Topics, second: _Topics) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _common(first: _Topics, second: _Topics) -> tuple[Floats, Floats]:
     """Word probabilities over the union of words; missing words have probability 0."""
     one, other = first.rows, second.rows
     if first.vocabulary is None or second.vocabulary is None:

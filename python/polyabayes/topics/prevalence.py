@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.posterior_draws import central_interval
@@ -69,7 +69,7 @@ class TopicPrevalence(Result):
     ['row', 'year', 'topic', 'mean', 'lower', 'upper']
     """
 
-    draws: NDArray[np.float64]
+    draws: Floats
     rows: list[str]
     event: str
     level: float = _LEVEL
@@ -81,11 +81,11 @@ class TopicPrevalence(Result):
     _is_told: bool = False
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """Posterior means, shape (n_rows, n_components)."""
         return self.draws.mean(axis=0)
 
-    def interval(self, level: float | None = None) -> NDArray[np.float64]:
+    def interval(self, level: float | None = None) -> Floats:
         """Posterior intervals from quantiles of the draws, widened for few draws.
 
         A new draw lies between the ends with probability `level`. Plain quantiles of m effective
@@ -333,9 +333,7 @@ def _checked(model: Any) -> TopicModel:
     return model
 
 
-def _draws(
-    model: TopicModel, at: Any, documents: Any, weights: Any = None
-) -> tuple[NDArray[np.float64], Any]:
+def _draws(model: TopicModel, at: Any, documents: Any, weights: Any = None) -> tuple[Floats, Any]:
     """Prevalences of shape (n_draws, n_rows, n_components), and the covariates of the rows."""
     if documents is None:
         if at is None:
@@ -364,9 +362,7 @@ def _draws(
     return np.concatenate(rows, axis=1), table
 
 
-def _mean_shares(
-    model: TopicModel, frame: Any, counted: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _mean_shares(model: TopicModel, frame: Any, counted: Floats) -> Floats:
     """Mean over documents for each draw, of one row; draws are processed in turn to save memory."""
     rows, places = np.unique(model._design.rows(frame), axis=0, return_inverse=True)
     weights = np.bincount(places.ravel(), counted)
@@ -375,9 +371,7 @@ def _mean_shares(
     return np.stack(means)[:, None]
 
 
-def _shares(
-    model: TopicModel, rows: NDArray[np.float64], draws: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def _shares(model: TopicModel, rows: Floats, draws: Floats | None = None) -> Floats:
     """Shares of topics, shape (n_draws, n_rows, n_components)."""
     draws = model.coefficient_draws_ if draws is None else draws
     sizes = pseudo_counts(np.einsum("rp,dkp->drk", rows, draws)) * model._expected_sizes()

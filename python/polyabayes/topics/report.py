@@ -13,9 +13,9 @@ from string import Template
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.files import checked_path, replacing
 from polyabayes._support.random import RandomState
 from polyabayes._support.warnings import quiet
@@ -194,9 +194,7 @@ def _about_scores(scores: LogLikelihood) -> dict[str, Any]:
     }
 
 
-def _about_covariate(
-    name: str, along: NDArray[np.float64] | None, found: TopicPrevalence
-) -> dict[str, Any]:
+def _about_covariate(name: str, along: Floats | None, found: TopicPrevalence) -> dict[str, Any]:
     """Prevalence of all topics along a covariate, rows x topics."""
     if along is not None and along.dtype.kind == "O":
         along = along.astype("datetime64[s]").astype(np.float64)

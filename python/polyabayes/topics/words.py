@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.results import Result
 from polyabayes.models.fitted_topics import (
     TopicModel,
@@ -103,7 +104,7 @@ def topic_words(model: Any, n_words: int = 7) -> TopicWords:
 
 
 def passages(
-    model: TopicModel, rows: NDArray[np.intp], texts: list[str], weights: NDArray[np.float64]
+    model: TopicModel, rows: Indices, texts: list[str], weights: Floats
 ) -> NDArray[np.object_]:
     """The sentence of each document, (n_components, n_documents), that carries its topic most.
 

@@ -4,14 +4,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.log_space import log_sum
 from polyabayes.allocation.graphs.checks import checked_parameter
 from polyabayes.exceptions import InvalidTypeError
-
-Floats: TypeAlias = NDArray[np.float64]
 
 # A number, or shape and rate of a gamma distribution.
 Rate: TypeAlias = float | tuple[float, float]

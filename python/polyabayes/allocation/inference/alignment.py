@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-Floats = NDArray[np.float64]
+from polyabayes._support.arrays import Floats, Indices
 
 # Passes over the hidden nodes; numbers converge after two or three.
 _MOST_PASSES = 10
@@ -52,7 +51,7 @@ class Numbering:
 
     def of_draws(
         self, counts: Mapping[str, Floats], reference: Mapping[str, Floats]
-    ) -> list[dict[str, NDArray[np.intp]]]:
+    ) -> list[dict[str, Indices]]:
         """What :meth:`of` finds for every draw; draws are the first axis of the counts."""
         n_draws = len(next(iter(counts.values())))
         if not self.is_single:
@@ -74,7 +73,7 @@ class Numbering:
 
     def of(
         self, counts: Mapping[str, Floats], reference: Mapping[str, Floats]
-    ) -> dict[str, NDArray[np.intp]]:
+    ) -> dict[str, Indices]:
         """For every hidden node, the value in a draw that matches each value of the reference.
 
         Groups of nodes take turns: each gets the assignment that maximises Σ √(counts of draw and
@@ -115,7 +114,7 @@ class Numbering:
         self,
         axes: tuple[str, ...],
         group: str,
-        numbers: Mapping[str, NDArray[np.intp]],
+        numbers: Mapping[str, Indices],
         draw: Floats,
         reference: Floats,
     ) -> Floats:

@@ -5,17 +5,18 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from polyabayes._support.arrays import Floats
 
 
 class Factor(NamedTuple):
     """A table, and the name of each of its dimensions."""
 
-    values: NDArray[np.float64]
+    values: Floats
     names: tuple[str, ...]
 
 
-def contract(factors: Sequence[Factor], keep: Sequence[str] = ()) -> NDArray[np.float64]:
+def contract(factors: Sequence[Factor], keep: Sequence[str] = ()) -> Floats:
     """Multiply the factors and sum out all names but those to keep.
 
     The name whose removal makes the smallest table goes first. The dimensions of the result are

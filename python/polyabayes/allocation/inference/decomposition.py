@@ -10,9 +10,9 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.output.tables import counted
@@ -27,8 +27,6 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     argument,
 )
-
-Floats = NDArray[np.float64]
 
 # Objective of each method: event, and what is given beside the total.
 _OBJECTIVES = {
@@ -106,7 +104,7 @@ class Decomposition(Result):
     log_probability_of_total: float
     method: str
     tensor: CountTensor
-    missing_cells: NDArray[np.int64]
+    missing_cells: Integers
     seconds: float
 
     @property
@@ -427,15 +425,15 @@ class Decomposition(Result):
         axes = (tuple(compress(self.tensor.axes, pattern)) for pattern in shown)
         return dict(zip(axes, n_tokens.tolist(), strict=True))
 
-    def _fit(self, cells: NDArray[np.int64]) -> Floats:
+    def _fit(self, cells: Integers) -> Floats:
         found = np.empty(len(cells))
         for chunk, axes in self._parts(cells):
             found[chunk] = self._contracted(cells[chunk], axes, self._shares[axes] * self.intensity)
         return found
 
     def _parts(
-        self, cells: NDArray[np.int64], unread: str = ""
-    ) -> Iterator[tuple[NDArray[np.intp], tuple[str, ...]]]:
+        self, cells: Integers, unread: str = ""
+    ) -> Iterator[tuple[Indices, tuple[str, ...]]]:
         """Cells with the same observed axes, in parts that fit into memory, and these axes."""
         shown, number = np.unique(cells >= 0, axis=0, return_inverse=True)
         for pattern, seen in enumerate(shown):
@@ -448,11 +446,7 @@ class Decomposition(Result):
             yield from ((rows[start : start + size], axes) for start in range(0, len(rows), size))
 
     def _contracted(
-        self,
-        cells: NDArray[np.int64],
-        axes: tuple[str, ...],
-        scale: float,
-        keep: tuple[str, ...] = (),
+        self, cells: Integers, axes: tuple[str, ...], scale: float, keep: tuple[str, ...] = ()
     ) -> Floats:
         """Product of the tables at the cells' values, summed over the other nodes."""
         factors = [Factor(np.full(len(cells), scale), ("",))]

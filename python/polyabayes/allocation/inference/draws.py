@@ -14,6 +14,7 @@ from scipy import special
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Indices, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.arviz import inference_data
 from polyabayes._support.output.tables import counted
@@ -36,8 +37,6 @@ from polyabayes.exceptions import (
     argument,
 )
 
-Floats = NDArray[np.float64]
-
 # Default number of draws of all chains together.
 DRAWS = 400
 
@@ -54,7 +53,7 @@ _MOST_BYTES = 2**32
 class _Groups(NamedTuple):
     """Groups of equal tokens, draw after draw; `starts` has the first group of each draw."""
 
-    starts: NDArray[np.int64]
+    starts: Integers
     cells: NDArray[np.uint32]
     numbers: NDArray[np.uint32]
     values: NDArray[np.uint32]
@@ -101,14 +100,14 @@ class PosteriorDraws(Result):
 
     counts: dict[str, Floats]
     log_joint: Floats
-    chain: NDArray[np.int64]
+    chain: Integers
     evidence: Evidence
     alphas: dict[str, float]
     families: dict[str, tuple[str, ...]]
     intensity: float
     tensor: CountTensor
     _groups: _Groups
-    _numbers: list[dict[str, NDArray[np.intp]]]
+    _numbers: list[dict[str, Indices]]
     _hidden: tuple[str, ...]
     _seed: int
 
@@ -182,7 +181,7 @@ class PosteriorDraws(Result):
             self._by_table(lambda node, counts: _mean_table(self.alphas[node], counts))
         )
 
-    def allocation(self, draw: int) -> tuple[NDArray[np.int64], Floats, dict[str, Any]]:
+    def allocation(self, draw: int) -> tuple[Integers, Floats, dict[str, Any]]:
         """Hidden values of all tokens in a draw, grouped by cell and values.
 
         Parameters
@@ -451,7 +450,7 @@ def _numbered(
     found: _core.AllocationDraws,
     hidden: tuple[str, ...],
     families: dict[str, tuple[str, ...]],
-) -> tuple[dict[str, Floats], list[dict[str, NDArray[np.intp]]]]:
+) -> tuple[dict[str, Floats], list[dict[str, Indices]]]:
     """Counts of all draws, renumbered as in the most probable draw, and the new numbers."""
     raw = {
         table[0]: flat.reshape(-1, *layout.shape(table[0]))

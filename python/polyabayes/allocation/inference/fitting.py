@@ -6,12 +6,12 @@ import numpy as np
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes.allocation.inference.decomposition import Decomposition, Floats, shares
+from polyabayes._support.arrays import Floats, Integers
+from polyabayes.allocation.inference.decomposition import Decomposition, shares
 from polyabayes.allocation.inference.draws import draw_posterior
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import rates_of
 from polyabayes.allocation.options import DECOMPOSITIONS, Options, Run
-from polyabayes.data.tensors.cells import Integers
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 # Default sweeps of the Gibbs sampler.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.tables import some
 from polyabayes._support.results import ResultTable
@@ -17,7 +18,7 @@ from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidType
 from polyabayes.latent_classes.answers import Answers, like_answers
 from polyabayes.latent_classes.chains import Chains, Levels, Waves
 from polyabayes.latent_classes.saved import SavedClasses, arrays_of, names_of_tables, stored_tables
-from polyabayes.latent_classes.tables import ClassTables, Floats
+from polyabayes.latent_classes.tables import ClassTables
 from polyabayes.models.fitted.stored_model import StoredModel
 
 

@@ -8,9 +8,9 @@ from datetime import date
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.output.frames import DataFrame, Series, import_pandas
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
@@ -45,7 +45,7 @@ def covariate_frame(covariates: Any) -> DataFrame | None:
     return frame.astype(dict.fromkeys(texts, object))
 
 
-def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
+def covariate_matrix(covariates: Any) -> Floats:
     """Numbers and flags of a matrix."""
     values = covariates.toarray() if hasattr(covariates, "toarray") else np.asarray(covariates)
     if values.dtype.kind not in "biufO":

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.naming import rows_by_name
@@ -68,12 +69,8 @@ class Design(NamedTuple):
 
     @classmethod
     def learn(
-        cls,
-        covariates: Any,
-        formula: str | None,
-        n_documents: int,
-        counts: NDArray[np.int64] | None = None,
-    ) -> tuple[Design, NDArray[np.float64]]:
+        cls, covariates: Any, formula: str | None, n_documents: int, counts: Integers | None = None
+    ) -> tuple[Design, Floats]:
         """Learn names, levels and transforms from training documents; also returns their matrix.
 
         Documents count as often as `counts` says in means and deviations, by default once.
@@ -103,7 +100,7 @@ class Design(NamedTuple):
         means, deviations = counted[:, 1:].mean(axis=0), counted[:, 1:].std(axis=0)
         return design._replace(means=means.tolist(), deviations=deviations.tolist()), rows
 
-    def rows(self, covariates: Any, n_documents: int | None = None) -> NDArray[np.float64]:
+    def rows(self, covariates: Any, n_documents: int | None = None) -> Floats:
         """The design matrix of other documents.
 
         Missing columns or values, unknown levels and a wrong number of rows are refused.
@@ -131,12 +128,12 @@ class Design(NamedTuple):
         _check_finite(self.names, rows)
         return rows
 
-    def standardised(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def standardised(self, rows: Floats) -> Floats:
         """Rows without the intercept; columns have mean 0 and variance 1 in training."""
         centred = rows[:, 1:] - np.array(self.means)
         return np.ascontiguousarray(centred / np.array(self.deviations))
 
-    def coefficients(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
+    def coefficients(self, standardised: Floats) -> Floats:
         """Coefficients in the units of the columns, for any shape (..., n_columns)."""
         found = standardised.copy()
         found[..., 1:] /= np.array(self.deviations)
@@ -172,7 +169,7 @@ class Design(NamedTuple):
         check_transforms(unpacked(design.transforms))
         return design
 
-    def _with_intercept(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _with_intercept(self, values: Floats) -> Floats:
         return np.column_stack([np.ones(len(values)), values])
 
     def _checked(self, frame: DataFrame) -> DataFrame:
@@ -194,7 +191,7 @@ class Design(NamedTuple):
                 )
         return frame
 
-    def _of_columns(self, frame: DataFrame) -> NDArray[np.float64]:
+    def _of_columns(self, frame: DataFrame) -> Floats:
         parts = [np.ones(len(frame))]
         for name in self.columns or []:
             if name in self.levels:
@@ -204,7 +201,7 @@ class Design(NamedTuple):
                 parts.append(frame[name].to_numpy(dtype=np.float64))
         return np.column_stack(parts)
 
-    def _of_formula(self, frame: DataFrame) -> NDArray[np.float64]:
+    def _of_formula(self, frame: DataFrame) -> Floats:
         formulaic = import_formulaic()
         self._check_ranges(frame)
         kind = formulaic.parser.types.Factor.Kind.CATEGORICAL
@@ -248,7 +245,7 @@ class Design(NamedTuple):
 
 def learn_design(
     documents: Corpus | Shards, covariates: Any, formula: str | None
-) -> tuple[Design | None, NDArray[np.float64]]:
+) -> tuple[Design | None, Floats]:
     """The design of covariates, if any, and the standardised rows of the training documents."""
     name = "formula" if covariates is None else "covariates"
     if covariates is None and formula is not None:
@@ -269,13 +266,13 @@ def learn_design(
     return design, design.standardised(rows)
 
 
-def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+def pseudo_counts(predicted: Floats) -> Floats:
     """Exp of the linear predictor, clipped to the range of prior parameters."""
     # Clipped twice, since exp(ln bound) may exceed the bound by rounding.
     return np.asarray(np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE))
 
 
-def _by_columns(frame: DataFrame) -> tuple[Design, NDArray[np.float64]]:
+def _by_columns(frame: DataFrame) -> tuple[Design, Floats]:
     """Numbers unchanged, categories coded by levels."""
     if not len(frame.columns):
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
@@ -295,7 +292,7 @@ def _names_of(columns: Iterable[str], levels: Mapping[str, Sequence[Any]]) -> li
     return list(chain.from_iterable(coded))
 
 
-def _by_formula(frame: DataFrame, formula: str) -> tuple[Design, NDArray[np.float64]]:
+def _by_formula(frame: DataFrame, formula: str) -> tuple[Design, Floats]:
     formulaic = import_formulaic()
     columns = formula_columns(formula)
     missing = [name for name in columns if name not in frame.columns]
@@ -328,7 +325,7 @@ def _check_length(found: int, n_documents: int) -> None:
         raise checks.wrong("covariates", found, rule, n_documents)
 
 
-def _check_finite(names: list[str], rows: NDArray[np.float64]) -> None:
+def _check_finite(names: list[str], rows: Floats) -> None:
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
         row, column = bad[0]
@@ -338,7 +335,7 @@ def _check_finite(names: list[str], rows: NDArray[np.float64]) -> None:
         )
 
 
-def _check_columns(names: list[str], rows: NDArray[np.float64]) -> None:
+def _check_columns(names: list[str], rows: Floats) -> None:
     """Refuse columns whose coefficients cannot be learned."""
     n_documents, n_columns = rows.shape
     if n_columns < 2:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Flags, Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import draw_seed
 from polyabayes._support.warnings import quiet
@@ -49,7 +50,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     random_state: Any
     progress: bool
 
-    components_: NDArray[np.float64]
+    components_: Floats
     n_features_in_: int
     n_iter_: int
     vocabulary_: NDArray[np.object_] | None
@@ -88,7 +89,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         exposure: Any = None,
         covariates: Any = None,
         missing_words: str | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
 
         Parameters
@@ -422,7 +423,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
             )
         return corpus, 0
 
-    def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
+    def _of_words(self, are_kept: Flags) -> Self:
         """Restrict the model to some words: rates stay, probabilities are renormalised."""
         made = copy(self)
         for name in self._of_each_word:
@@ -450,7 +451,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         self,
         documents: Corpus | Shards,  # noqa: ARG002
         covariates: Any,
-    ) -> NDArray[np.float64] | None:
+    ) -> Floats | None:
         if covariates is not None:
             raise InvalidArgumentError(
                 f"{argument('covariates')}: the prior of this {type(self).__name__} depends on none"

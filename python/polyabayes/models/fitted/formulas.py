@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats
 from polyabayes._support.optional import import_optional
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.models.fitted.covariate_tables import plain_value
@@ -104,7 +104,7 @@ def _names_in(expression: str, formula: str) -> list[str]:
     return [node.id for node in names if node not in functions]
 
 
-def evaluated(evaluate: Any) -> tuple[Any, NDArray[np.float64]]:
+def evaluated(evaluate: Any) -> tuple[Any, Floats]:
     """Evaluate a formula by formulaic: its specification and the matrix."""
     try:
         matrix = evaluate()

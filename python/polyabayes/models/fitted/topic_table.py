@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.output.tables import columns_of, counted, html_table, text_table
 from polyabayes._support.results import Record
 
@@ -42,8 +43,8 @@ class TopicTable(Record):
     ['topic', 'weight', 'n_tokens', 'words']
     """
 
-    topic: NDArray[np.int64]
-    weight: NDArray[np.float64]
+    topic: Integers
+    weight: Floats
     n_tokens: NDArray[Any]
     words: NDArray[np.object_]
     names: list[str] | None = None
@@ -63,7 +64,7 @@ class TopicTable(Record):
 
 
 def topic_table(
-    components: NDArray[np.float64],
+    components: Floats,
     n_tokens: NDArray[Any],
     vocabulary: NDArray[np.object_] | None,
     n_words: int,
@@ -77,9 +78,7 @@ def topic_table(
     return TopicTable(order, n_tokens[order] / n_tokens.sum(), n_tokens[order], words, named)
 
 
-def topics_html(
-    components: NDArray[np.float64], vocabulary: NDArray[np.object_] | None, caption: str
-) -> str:
+def topics_html(components: Floats, vocabulary: NDArray[np.object_] | None, caption: str) -> str:
     """The first topics by their most probable words, for notebooks."""
     shown = components[:_TOPICS_SHOWN]
     best = np.argsort(-shown, axis=1, kind="stable")[:, :_WORDS_SHOWN]

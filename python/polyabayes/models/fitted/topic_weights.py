@@ -14,6 +14,7 @@ from sklearn.base import TransformerMixin
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import counted, topic_columns
@@ -28,7 +29,7 @@ _TRANSFORM_SWEEPS = 128
 # The last topic weights of each living model, if there are not too many: the model and a hash of
 # the documents. They are kept outside of models, so that pickles and copies do not hold them.
 _MOST_KEPT = 2_000_000
-_kept: WeakKeyDictionary[TopicTransformer, tuple[_core.Model, str, NDArray[np.float64]]]
+_kept: WeakKeyDictionary[TopicTransformer, tuple[_core.Model, str, Floats]]
 _kept = WeakKeyDictionary()
 
 
@@ -57,13 +58,13 @@ class TopicWeights(Result):
     [['a', 0], ['a', 1]]
     """
 
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
-    std_errors: NDArray[np.float64]
+    mean: Floats
+    std: Floats
+    std_errors: Floats
     ids: NDArray[np.object_] | None = None
     topics: list[str] | None = None
 
-    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+    def __iter__(self) -> Iterator[Floats]:
         return iter((self.mean, self.std))
 
     def __repr__(self) -> str:
@@ -166,12 +167,12 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
         mean, std, std_errors = np.moveaxis(weights, 1, 0)
         return TopicWeights(mean, std, std_errors, corpus.ids, getattr(model, "topic_names_", None))
 
-    def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> NDArray[np.float64]:
+    def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> Floats:
         return self._topic_weights(corpus, exposure, covariates, spread=False)[:, 0]
 
     def _topic_weights(
         self, corpus: Corpus, exposure: Any, covariates: Any, *, spread: bool
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Moments of the topic weights, (n_documents, 1 or 3, n_components).
 
         Those of the last documents are kept, since tables, files and pictures ask for the same.
@@ -193,9 +194,7 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
             _kept[self] = core, key, found
         return found.copy()
 
-    def _computed_weights(
-        self, core: _core.Model, corpus: Corpus, *, spread: bool
-    ) -> NDArray[np.float64]:
+    def _computed_weights(self, core: _core.Model, corpus: Corpus, *, spread: bool) -> Floats:
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
             return _core.transform(
                 core,
@@ -209,7 +208,7 @@ class TopicTransformer(TransformerMixin, FittedModel):  # type: ignore[misc]
 
 
 def _framed(
-    model: TopicTransformer, weights: NDArray[np.float64], X: Any, ids: NDArray[np.object_] | None
+    model: TopicTransformer, weights: Floats, X: Any, ids: NDArray[np.object_] | None
 ) -> Any:
     """Topic weights; if scikit-learn gives a DataFrame, with the ids of the documents."""
     own = getattr(model, "_sklearn_output_config", {})

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Flags, Floats, Integers
 from polyabayes._support.output.tables import counted
 from polyabayes.data.conversion.sources import is_of
 from polyabayes.data.corpus import Corpus, as_corpus
@@ -24,8 +25,8 @@ class SeveralVocabularies(TopicTransformer):
 
     decoder: str
     vocabulary_names: Sequence[str] | None
-    vocabulary_sizes_: NDArray[np.int64]
-    word_prior_: NDArray[np.float64]
+    vocabulary_sizes_: Integers
+    word_prior_: Floats
 
     @property
     def _vectorise(self) -> Callable[[Any, str], Corpus] | None:  # type: ignore[override]
@@ -126,7 +127,7 @@ class SeveralVocabularies(TopicTransformer):
             self.word_prior_ = words.copy()
         self._seal()
 
-    def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
+    def _of_words(self, are_kept: Flags) -> Self:
         return self if self._vocabulary_sizes() else super()._of_words(are_kept)
 
     def _vocabulary_sizes(self) -> list[int]:
@@ -173,18 +174,14 @@ def texts_of(name: str, values: Any, names: Sequence[str] | None, n: int) -> lis
     return list(found)
 
 
-def columns_of(sizes: Sequence[int] | NDArray[np.int64]) -> list[slice]:
+def columns_of(sizes: Sequence[int] | Integers) -> list[slice]:
     """Columns of concatenated vocabularies of these sizes."""
     ends = np.cumsum([0, *sizes]).tolist()
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def _join(
-    documents: list[Any],
-    sizes: NDArray[np.int64],
-    words: NDArray[np.object_] | None,
-    name: str,
-    unseen: str,
+    documents: list[Any], sizes: Integers, words: NDArray[np.object_] | None, name: str, unseen: str
 ) -> tuple[Corpus, int]:
     """Documents over all columns, and the number of tokens that were dropped."""
     policy = checks.choice("unseen", unseen, ("raise", "drop"))
@@ -214,7 +211,7 @@ def _join(
     return _side_by_side(found, sizes, name), n_unseen
 
 
-def _side_by_side(parts: list[Corpus | None], sizes: NDArray[np.int64], name: str) -> Corpus:
+def _side_by_side(parts: list[Corpus | None], sizes: Integers, name: str) -> Corpus:
     known = [(place, part) for place, part in enumerate(parts) if part is not None]
     first_place, first = known[0]
     for place, part in known[1:]:

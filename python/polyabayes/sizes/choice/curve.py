@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.jackknife import Difference, paired_difference, totals_of
 from polyabayes.sizes.choice.race import Race, interval
 
@@ -28,8 +28,6 @@ _NO_GAIN = 0.02
 # Fewest degrees of freedom for the noise of fits on a smooth curve.
 _LEAST_FREEDOM = 5
 
-Vector = NDArray[np.float64]
-
 
 class Smooth(NamedTuple):
     """Least squares curve of scores in nats per token, quadratic in 1 / sqrt(size).
@@ -44,10 +42,10 @@ class Smooth(NamedTuple):
     """
 
     sizes: tuple[int, ...]
-    weights: Vector
-    values: Vector
-    lengths: Vector
-    groups: NDArray[np.int64]
+    weights: Floats
+    values: Floats
+    lengths: Floats
+    groups: Integers
     noise: float
     freedom: float
 
@@ -98,7 +96,7 @@ class Smooth(NamedTuple):
         between = range(self.sizes[0], best + 1)
         return next(size for size in between if self._ahead(best, size) <= loss)
 
-    def _weights(self, first: int, second: int) -> Vector:
+    def _weights(self, first: int, second: int) -> Floats:
         """Weights of the scores of fits in the difference of two sizes."""
         step = np.array([first**-0.5 - second**-0.5, 1 / first - 1 / second])
         return step @ self.weights

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.jackknife import paired_difference
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
@@ -54,9 +55,9 @@ class FoldFit(NamedTuple):
 
     size: int
     fold: int
-    values: NDArray[np.float64]
-    std_errors: NDArray[np.float64]
-    figures: NDArray[np.float64]
+    values: Floats
+    std_errors: Floats
+    figures: Floats
     topics: NDArray[np.float32]
     seconds: float
 
@@ -65,20 +66,14 @@ FIGURES = ("coherence", "exclusivity", "repeats", "repeats_std_error")
 ARRAYS = ("values", "std_errors", "figures", "topics")
 
 
-def frequent_words(corpus: Corpus) -> NDArray[np.int64]:
+def frequent_words(corpus: Corpus) -> Integers:
     """Columns of the words that match topics of different fits."""
     totals = np.asarray(corpus.counts.sum(axis=0)).ravel()
     return np.argsort(-totals, kind="stable")[:_MATCHED_WORDS]
 
 
 def fit_and_score(
-    model: Any,
-    train: Corpus,
-    scored: Corpus,
-    words: NDArray[np.int64],
-    size: int,
-    fold: int,
-    seed: int,
+    model: Any, train: Corpus, scored: Corpus, words: Integers, size: int, fold: int, seed: int
 ) -> FoldFit:
     """Train a clone of `model` with `size` topics on some documents and score others.
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Integers
 from polyabayes._support.jackknife import Difference
 from polyabayes._support.output.tables import measured
 from polyabayes._support.state_folder import StateFolder
@@ -89,12 +89,12 @@ class Plan(NamedTuple):
 
     model: Any
     corpus: Corpus
-    groups: NDArray[np.int64] | None
-    folds: NDArray[np.int64]
+    groups: Integers | None
+    folds: Integers
     n_folds: int
     seed: int
 
-    def scored(self) -> NDArray[np.int64]:
+    def scored(self) -> Integers:
         """The fold of each document that is scored, -1 for the others: a random part of a fold."""
         order = np.random.default_rng([self.seed % 2**63, 1]).permutation(len(self.folds))
         scored = np.full(len(self.folds), -1)

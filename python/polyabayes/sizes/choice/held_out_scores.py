@@ -8,8 +8,8 @@ import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
@@ -46,8 +46,8 @@ class Scores(NamedTuple):
     is a mean, and an annealed document represents others.
     """
 
-    values: NDArray[np.float64]
-    std_errors: NDArray[np.float64]
+    values: Floats
+    std_errors: Floats
 
 
 def n_scored(documents: Corpus) -> int:
@@ -58,7 +58,7 @@ def n_scored(documents: Corpus) -> int:
     return max(annealed, _n_first(documents, _FILTERED_TOKENS, _ANNEALED_DOCUMENTS))
 
 
-def annealed_part(documents: Corpus) -> NDArray[np.int64]:
+def annealed_part(documents: Corpus) -> Integers:
     """Random part of the scored documents that is annealed, the same for every size."""
     n_documents = documents.n_documents
     annealed = _n_first(documents, _ANNEALED_TOKENS, _ANNEALED_DOCUMENTS)

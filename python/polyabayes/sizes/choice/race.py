@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.jackknife import Difference, paired_difference, totals_of
 from polyabayes.sizes.choice.fits import FoldFit
 
@@ -15,8 +15,6 @@ LEVEL = 0.95
 # Groups from which Student's t may tell as surely as dropping a size asks for.
 _FEW_GROUPS = 6
 
-Vector = NDArray[np.float64]
-
 
 class Race:
     """Scores by size and fold; every size is scored on the same documents of a fold.
@@ -24,12 +22,7 @@ class Race:
     `folds` has the fold of every document that is scored, -1 for the others.
     """
 
-    def __init__(
-        self,
-        folds: NDArray[np.int64],
-        n_tokens: NDArray[np.int64],
-        groups: NDArray[np.int64] | None = None,
-    ) -> None:
+    def __init__(self, folds: Integers, n_tokens: Integers, groups: Integers | None = None) -> None:
         self.folds, self.n_tokens = folds, n_tokens.astype(np.float64)
         self.groups = np.arange(len(folds)) if groups is None else groups
         self.fits: dict[int, dict[int, FoldFit]] = {}
@@ -120,21 +113,19 @@ class Race:
         error = np.fmax(found.std_error, paired_difference(ahead, lengths).std_error)
         return bool(abs(found.mean) + error <= loss)
 
-    def _by_fold(self, first: int, second: int, common: list[int]) -> Vector:
+    def _by_fold(self, first: int, second: int, common: list[int]) -> Floats:
         """Differences in nats per token, fold by fold."""
         parts = [self._ahead(first, second, [fold])[:2] for fold in common]
         return np.array([ahead.sum() / lengths.sum() for ahead, lengths in parts])
 
-    def _ahead(
-        self, first: int, second: int, folds: list[int]
-    ) -> tuple[Vector, Vector, NDArray[np.int64]]:
+    def _ahead(self, first: int, second: int, folds: list[int]) -> tuple[Floats, Floats, Integers]:
         """Differences of the documents of some folds in nats, their lengths and groups."""
         one, lengths, groups = self._documents(first, folds)
         ahead = one - self._documents(second, folds)[0]
         kept = np.isfinite(ahead)
         return ahead[kept], lengths[kept], groups[kept]
 
-    def _documents(self, size: int, folds: list[int]) -> tuple[Vector, Vector, NDArray[np.int64]]:
+    def _documents(self, size: int, folds: list[int]) -> tuple[Floats, Floats, Integers]:
         """Values, lengths and groups of the documents of some folds."""
         rows = np.concatenate([np.flatnonzero(self.folds == fold) for fold in folds])
         values = np.concatenate([self.fits[size][fold].values for fold in folds])

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats
 from polyabayes.allocation import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -29,7 +29,7 @@ class Concentrations(NamedTuple):
     """
 
     values: tuple[float | None, ...]
-    ln_weights: NDArray[np.float64]
+    ln_weights: Floats
     is_walked: bool = False
 
     @classmethod

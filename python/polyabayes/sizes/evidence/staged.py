@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import AllocationModel, Evidence, PosteriorDraws
 from polyabayes.allocation.inference.draws import DRAWS, ln_tables, weigh_posteriors
@@ -246,7 +246,7 @@ class StagedComparison(Comparison):
                 )
         return self.draws[one]
 
-    def levels(self, one: Candidate) -> NDArray[np.float64]:
+    def levels(self, one: Candidate) -> Floats:
         """Tokens of each level of the hidden node, shape (n_draws, n_levels)."""
         draws = self.drawn(one)
         (hidden,) = draws.counts.keys() - set(self.networks.tensor.axes)
@@ -303,7 +303,7 @@ def _confirmed(found: Evidence, other: Evidence) -> Evidence:
     return replace(found, std_error=float(np.hypot(found.std_error, moved)), converged=False)
 
 
-def r_hat(values: NDArray[np.float64], chain: NDArray[np.intp]) -> float:
+def r_hat(values: Floats, chain: Indices) -> float:
     """Largest ratio of the spread of draws to that within their chains."""
     groups = [values[chain == number] for number in np.unique(chain)]
     if min(map(len, groups)) < 2 or len(groups) < 2:

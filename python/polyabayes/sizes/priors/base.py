@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.log_space import log_sum
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
-Vector: TypeAlias = NDArray[np.float64]
 Sizes: TypeAlias = tuple[int, ...]
 
 
@@ -82,7 +81,7 @@ class SizePrior:
         """
         raise NotImplementedError
 
-    def log_masses(self, tops: Sizes) -> Vector:
+    def log_masses(self, tops: Sizes) -> Floats:
         """Ln of the masses of a grid of disjoint boxes that cover all sizes.
 
         Parameters
@@ -128,7 +127,7 @@ class UnivariatePrior(SizePrior):
     n_variables = 1
     last: int | None = None
 
-    def log_pmf(self, sizes: Any) -> Vector:
+    def log_pmf(self, sizes: Any) -> Floats:
         """Ln P(S = size), for an int or an array of ints.
 
         Parameters
@@ -152,7 +151,7 @@ class UnivariatePrior(SizePrior):
             inside &= at <= self.last
         return np.where(inside, self._log_pmf(np.where(inside, at, self.first[0])), -np.inf)
 
-    def log_survival(self, sizes: Any) -> Vector:
+    def log_survival(self, sizes: Any) -> Floats:
         """Ln P(S > size), for an int or an array of ints.
 
         Parameters
@@ -181,7 +180,7 @@ class UnivariatePrior(SizePrior):
             return float(self.log_survival(low[0] - 1))
         return log_sum(self.log_pmf(np.arange(low[0], int(high[0]) + 1)))
 
-    def log_masses(self, tops: Sizes) -> Vector:  # noqa: D102
+    def log_masses(self, tops: Sizes) -> Floats:  # noqa: D102
         points = self.log_pmf(np.arange(self.first[0], tops[0] + 1))
         return np.append(points, self.log_survival(tops[0]))
 
@@ -189,10 +188,10 @@ class UnivariatePrior(SizePrior):
         following = max(size + 1, self.first[0])
         return following if self.last is None or following <= self.last else None
 
-    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_pmf(self, sizes: Integers) -> Floats:
         raise NotImplementedError
 
-    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_survival(self, sizes: Integers) -> Floats:
         raise NotImplementedError
 
 
@@ -226,7 +225,7 @@ class Product(SizePrior):
         sides = zip(self._priors, low, high, strict=True)
         return math.fsum(prior.log_box((start,), (end,)) for prior, start, end in sides)
 
-    def log_masses(self, tops: Sizes) -> Vector:  # noqa: D102
+    def log_masses(self, tops: Sizes) -> Floats:  # noqa: D102
         axes = [prior.log_masses((top,)) for prior, top in zip(self._priors, tops, strict=True)]
         return np.asarray(sum(np.ix_(*axes)))
 
@@ -237,7 +236,7 @@ class Product(SizePrior):
         return f"Product({', '.join(map(repr, self._priors))})"
 
 
-def _whole(sizes: Any) -> NDArray[np.int64]:
+def _whole(sizes: Any) -> Integers:
     """Sizes as whole numbers."""
     found = checks.floats("sizes", sizes)
     if not (np.abs(found) < 2.0**62).all():
@@ -294,7 +293,7 @@ class Mixture(SizePrior):
     def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:  # noqa: D102
         return log_sum(self.log_weights + [prior.log_box(low, high) for prior in self.priors])
 
-    def log_masses(self, tops: Sizes) -> Vector:  # noqa: D102
+    def log_masses(self, tops: Sizes) -> Floats:  # noqa: D102
         pairs = zip(self.log_weights, self.priors, strict=True)
         parts = [log_weight + prior.log_masses(tops) for log_weight, prior in pairs]
         return np.asarray(np.logaddexp.reduce(parts, axis=0))

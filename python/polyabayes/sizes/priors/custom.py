@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.sizes.priors.base import SizePrior, Sizes, UnivariatePrior, Vector
+from polyabayes.sizes.priors.base import SizePrior, Sizes, UnivariatePrior
 
 # Tolerance for masses that should sum to 1.
 _ROUNDING = 1e-9
@@ -70,10 +70,10 @@ class Custom(UnivariatePrior):
                 )
             above = float(self.log_survival(size))
 
-    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_pmf(self, sizes: Integers) -> Floats:
         return np.array([self._pmf(int(size)) for size in sizes.flat]).reshape(sizes.shape)
 
-    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_survival(self, sizes: Integers) -> Floats:
         return np.array([self._survival(int(size)) for size in sizes.flat]).reshape(sizes.shape)
 
     def __repr__(self) -> str:

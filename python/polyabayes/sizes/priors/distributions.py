@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.sizes.priors.base import Sizes, UnivariatePrior, Vector
+from polyabayes.sizes.priors.base import Sizes, UnivariatePrior
 
 # Below this, the incomplete gamma and beta functions lose digits and then underflow.
 _UNDERFLOW = 1e-280
@@ -44,16 +44,16 @@ class _CountPrior(UnivariatePrior):
         log_norm = float(self._log_count_tail(np.array(0))) if self.truncate else 0.0
         object.__setattr__(self, "_log_norm", log_norm)
 
-    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_pmf(self, sizes: Integers) -> Floats:
         return self._log_count_pmf(sizes - self._offset) - self._log_norm
 
-    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_survival(self, sizes: Integers) -> Floats:
         return self._log_count_tail(sizes - self._offset) - self._log_norm
 
-    def _log_count_pmf(self, counts: NDArray[np.int64]) -> Vector:
+    def _log_count_pmf(self, counts: Integers) -> Floats:
         raise NotImplementedError
 
-    def _log_count_tail(self, counts: NDArray[np.int64]) -> Vector:
+    def _log_count_tail(self, counts: Integers) -> Floats:
         """Ln P(count > counts), for counts from 0 on."""
         raise NotImplementedError
 
@@ -87,10 +87,10 @@ class Poisson(_CountPrior):
         object.__setattr__(self, "mean", checks.positive_number("mean", self.mean))
         self._place()
 
-    def _log_count_pmf(self, counts: NDArray[np.int64]) -> Vector:
+    def _log_count_pmf(self, counts: Integers) -> Floats:
         return np.asarray(counts * math.log(self.mean) - self.mean - special.gammaln(counts + 1.0))
 
-    def _log_count_tail(self, counts: NDArray[np.int64]) -> Vector:
+    def _log_count_tail(self, counts: Integers) -> Floats:
         # P(N > n) = P(n + 1, mean), the regularised incomplete gamma function.
         mean = self.mean
 
@@ -135,14 +135,14 @@ class NegativeBinomial(_CountPrior):
             object.__setattr__(self, name, checks.positive_number(name, getattr(self, name)))
         self._place()
 
-    def _log_count_pmf(self, counts: NDArray[np.int64]) -> Vector:
+    def _log_count_pmf(self, counts: Integers) -> Floats:
         # special.betaln does not cancel where the difference of two ln Γ would.
         ln_choices = -np.log(counts + self.shape) - special.betaln(counts + 1.0, self.shape)
         ln_success = -math.log1p(self.mean / self.shape)
         ln_failure = -math.log1p(self.shape / self.mean)
         return np.asarray(ln_choices + self.shape * ln_success + counts * ln_failure)
 
-    def _log_count_tail(self, counts: NDArray[np.int64]) -> Vector:
+    def _log_count_tail(self, counts: Integers) -> Floats:
         # P(N > n) = I_q(n + 1, shape), q = mean / (mean + shape), the incomplete beta function.
         shape = self.shape
         q, p = self.mean / (self.mean + shape), shape / (self.mean + shape)
@@ -178,10 +178,10 @@ class Geometric(UnivariatePrior):
     def __post_init__(self) -> None:
         object.__setattr__(self, "probability", checks.share("probability", self.probability))
 
-    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_pmf(self, sizes: Integers) -> Floats:
         return np.asarray((sizes - 1) * math.log1p(-self.probability) + math.log(self.probability))
 
-    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_survival(self, sizes: Integers) -> Floats:
         return np.asarray(sizes * math.log1p(-self.probability))
 
 
@@ -211,21 +211,19 @@ class Uniform(UnivariatePrior):
         object.__setattr__(self, "first", (self.low,))
         object.__setattr__(self, "last", self.high)
 
-    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_pmf(self, sizes: Integers) -> Floats:
         return np.full(sizes.shape, -math.log(self.high - self.low + 1))
 
-    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_survival(self, sizes: Integers) -> Floats:
         # The maximum avoids ln 0 for the placeholder of sizes outside the range.
         above = np.maximum(self.high - sizes, 1)
         return np.asarray(np.log(above) - math.log(self.high - self.low + 1))
 
 
-def _log_tail(
-    counts: NDArray[np.int64], tail: Any, body: Any, far: Callable[[int], float]
-) -> Vector:
+def _log_tail(counts: Integers, tail: Any, body: Any, far: Callable[[int], float]) -> Floats:
     """The log of the tail, from the most accurate of tail, body and series."""
     tail, body = np.asarray(tail, np.float64), np.asarray(body, np.float64)
-    log_tail: Vector = np.where(
+    log_tail: Floats = np.where(
         tail > 0.5, np.log1p(-np.minimum(body, 0.5)), np.log(np.maximum(tail, _UNDERFLOW))
     )
     for place in np.argwhere(tail < _UNDERFLOW):

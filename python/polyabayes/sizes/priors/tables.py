@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.sizes.priors.base import SizePrior, Sizes, UnivariatePrior, Vector
+from polyabayes.sizes.priors.base import SizePrior, Sizes, UnivariatePrior
 
 # Tolerance for the sum of the masses of a table, which are then normalised.
 _ROUNDING = 1e-9
@@ -52,11 +53,11 @@ class Table(UnivariatePrior):
         place = int(np.searchsorted(self._support, size, side="right"))
         return int(self._support[place]) if place < len(self._support) else None
 
-    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_pmf(self, sizes: Integers) -> Floats:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._masses[sizes - 1]))
 
-    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+    def _log_survival(self, sizes: Integers) -> Floats:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._tails[sizes - 1]))
 
@@ -112,7 +113,7 @@ class JointTable(SizePrior):
         return f"JointTable({masses})"
 
 
-def _dense_table(masses: Mapping[Any, float], n_variables: int) -> Vector:
+def _dense_table(masses: Mapping[Any, float], n_variables: int) -> Floats:
     """Masses by size as an array that starts at size 1."""
     if not masses or not n_variables:
         raise InvalidArgumentError("masses are empty: no size has any mass")
@@ -132,7 +133,7 @@ def _dense_table(masses: Mapping[Any, float], n_variables: int) -> Vector:
     return _checked_masses(table, n_variables)
 
 
-def _checked_masses(masses: Any, n_variables: int) -> Vector:
+def _checked_masses(masses: Any, n_variables: int) -> Floats:
     try:
         table = np.array(masses, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.log_space import log_cumulative_sum, log_sum
 from polyabayes._support.results import Record, ResultTable
@@ -31,8 +31,6 @@ from polyabayes.sizes.witness.search import (
     rest_bounds,
     rest_weights,
 )
-
-Vector = NDArray[np.float64]
 
 # Columns of the tables, besides the sizes.
 _OF_STEPS = (
@@ -363,7 +361,7 @@ def component_bounds(search: Search, prior: Mixture) -> list[tuple[float, float]
 
 
 def _paper_bounds(
-    values: Vector, weights: tuple[Vector, Vector], rest: tuple[float, float], of_witness: float
+    values: Floats, weights: tuple[Floats, Floats], rest: tuple[float, float], of_witness: float
 ) -> tuple[float, float]:
     """N / (F + U H), and (N + p(y'|w) U H) / (F + p(y|w) H).
 
@@ -374,7 +372,7 @@ def _paper_bounds(
     return lower, log_sum(np.append(weights[1] + values[:, 1], rest[1] + of_witness)) - least
 
 
-def _weights(survey: Survey, explored: list[Sizes]) -> tuple[Vector, Vector]:
+def _weights(survey: Survey, explored: list[Sizes]) -> tuple[Floats, Floats]:
     """Bounds of ln p(s) p(y | s)."""
     if not explored:
         raise ScoreError("no configuration has a score")
@@ -387,7 +385,7 @@ def _share(part: float, others: float) -> float:
     return float(np.exp(part - np.logaddexp(part, others))) if part > -np.inf else 0.0
 
 
-def share_bounds(lower: Vector, upper: Vector, rest: tuple[float, float]) -> tuple[Vector, Vector]:
+def share_bounds(lower: Floats, upper: Floats, rest: tuple[float, float]) -> tuple[Floats, Floats]:
     """Bounds of ln of each weight's share.
 
     `rest` bounds the log of one more weight, without a share in the result. A share is smallest if
@@ -399,14 +397,14 @@ def share_bounds(lower: Vector, upper: Vector, rest: tuple[float, float]) -> tup
     )
 
 
-def _of_others(logs: Vector) -> Vector:
+def _of_others(logs: Floats) -> Floats:
     """Ln of the sum of all but one, for each but the last, without subtraction."""
     before = log_cumulative_sum(logs)
     after = log_cumulative_sum(logs[::-1])[::-1]
     return np.asarray(np.logaddexp(before[:-2], after[1:-1]))
 
 
-def _shares(weights: Vector, others: Vector) -> Vector:
+def _shares(weights: Floats, others: Floats) -> Floats:
     shares = np.full(weights.shape, -np.inf)
     known = weights > -np.inf
     shares[known] = weights[known] - np.logaddexp(weights[known], others[known])
@@ -414,7 +412,7 @@ def _shares(weights: Vector, others: Vector) -> Vector:
 
 
 def mean_bounds(
-    low_values: Vector, high_values: Vector, low_weights: Vector, high_weights: Vector
+    low_values: Floats, high_values: Floats, low_weights: Floats, high_weights: Floats
 ) -> tuple[float, float]:
     """Bounds of ln of a weighted mean, all in logs, each array of shape (n,).
 
@@ -429,12 +427,12 @@ def mean_bounds(
 
 
 def _threshold_means(
-    values: Vector, low_weights: Vector, high_weights: Vector, order: NDArray[np.int64]
+    values: Floats, low_weights: Floats, high_weights: Floats, order: Integers
 ) -> list[float]:
     """Means with the first 0, 1, ..., n values in this order at their high weights."""
     values, low, high = values[order], low_weights[order], high_weights[order]
 
-    def sums(low_terms: Vector, high_terms: Vector) -> Vector:
+    def sums(low_terms: Floats, high_terms: Floats) -> Floats:
         rest = log_cumulative_sum(low_terms[::-1])[::-1]
         return np.asarray(np.logaddexp(log_cumulative_sum(high_terms), rest))
 

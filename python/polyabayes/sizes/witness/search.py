@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polyabayes._support.arrays import Flags, Floats, Integers
 from polyabayes._support.log_space import log_difference, log_sum
 from polyabayes._support.output.tables import measured
 from polyabayes.exceptions import BudgetExceededError, ScoreError, argument
@@ -90,15 +90,15 @@ class Survey:
     """
 
     first: Sizes
-    log_mass: NDArray[np.float64]
-    scored: NDArray[np.bool_]
-    tried: NDArray[np.bool_]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    witness: NDArray[np.int64]
+    log_mass: Floats
+    scored: Flags
+    tried: Flags
+    lower: Floats
+    upper: Floats
+    witness: Integers
 
     @property
-    def open(self) -> NDArray[np.bool_]:
+    def open(self) -> Flags:
         """Cells with unexplored prior mass."""
         return ~self.scored & (self.log_mass > -np.inf)
 
@@ -106,7 +106,7 @@ class Survey:
         """Index of the cell of a configuration."""
         return _cell(self.first, sizes)
 
-    def sizes(self, cell: NDArray[np.int64]) -> Sizes:
+    def sizes(self, cell: Integers) -> Sizes:
         """Configuration of a cell."""
         return tuple(int(at) + low for at, low in zip(cell, self.first, strict=True))
 
@@ -143,9 +143,7 @@ def take_survey(
     return Survey(prior.first, log_mass, scored, tried, lower, upper, witness)
 
 
-def _grid(
-    prior: SizePrior, records: Sequence[Record]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _grid(prior: SizePrior, records: Sequence[Record]) -> tuple[Floats, Flags]:
     """Ln of the masses of the cells, and which were tried.
 
     Each axis extends at least one size beyond all that were tried, until a single configuration
@@ -317,7 +315,7 @@ class Search:
                     )
 
 
-def rest_weights(survey: Survey, rules: Rules) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rest_weights(survey: Survey, rules: Rules) -> tuple[Floats, Floats]:
     """Bounds of ln of the contribution of each open cell to p(y)."""
     log_mass, lower, upper = (x[survey.open] for x in (survey.log_mass, survey.lower, survey.upper))
     if rules.bound == "witness":
@@ -331,7 +329,7 @@ def rest_bounds(survey: Survey, rules: Rules) -> tuple[float, float]:
     return log_sum(least), log_sum(most)
 
 
-def _minimal(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _minimal(cells: Flags) -> Flags:
     """The minimal cells: not above any other given cell."""
     minimal = cells.copy()
     for axis in range(cells.ndim):
