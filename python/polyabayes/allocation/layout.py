@@ -285,9 +285,7 @@ def tables_of(model: Network, sizes: Mapping[str, int]) -> tuple[tuple[str, ...]
     """Nodes by table, in the order of the compiled core."""
     table_of: dict[str, tuple[str, ...]] = {node: (node,) for node in sizes}
     for tie in model.tied:
-        shapes = {
-            node: tuple(sizes[name] for name in model.graph.family(node)) for node in sorted(tie)
-        }
+        shapes = {node: tuple(sizes[x] for x in model.graph.family(node)) for node in sorted(tie)}
         if len(set(shapes.values())) > 1:
             found = ", ".join(f"{node} {shape}" for node, shape in shapes.items())
             raise _misfit(

@@ -363,7 +363,4 @@ def _checked_prior(prior: Any, names: list[str]) -> dict[str, float]:
         raise InvalidArgumentError(
             f"prior must give a weight to each of the models {', '.join(names)}, got {prior!r}"
         )
-    return {
-        str(name): checks.positive_number(f"prior[{name!r}]", weight)
-        for name, weight in prior.items()
-    }
+    return {str(name): checks.positive_number(f"prior[{name!r}]", x) for name, x in prior.items()}

@@ -90,10 +90,8 @@ def to_anndata(
     else:
         mean = np.asarray(measured.transform(documents))
     adata.obsm[f"X_{key}"] = mean
-    for end, table in (
-        ("", fitted.components_),
-        ("_std", getattr(fitted, "components_std_", None)),
-    ):
+    std = getattr(fitted, "components_std_", None)
+    for end, table in (("", fitted.components_), ("_std", std)):
         if table is not None:
             adata.varm[key + end] = np.where(columns < 0, np.nan, table[:, columns]).T
     adata.uns[key] = {
@@ -188,6 +186,4 @@ def from_mudata(
         raise InvalidArgumentError("the modalities have no cell in common")
     if n_left_out:
         warn(f"{n_left_out:,} cells that some modality lacks are left out", DataWarning)
-    return {
-        name: Corpus.from_anndata(part[cells], layers.get(name)) for name, part in parts.items()
-    }
+    return {name: Corpus.from_anndata(x[cells], layers.get(name)) for name, x in parts.items()}

@@ -118,9 +118,8 @@ GSDMM
     kept = list(range(len(topics)))
     if labels is not None:
         kept = places_of(labels, [str(label) for label in _fitted(model, "labels")])
-    return lda_of_priors(
-        topics[kept], _alpha(model, kind, covariates)[..., kept], vocabulary, random_state
-    )
+    alpha = _alpha(model, kind, covariates)[..., kept]
+    return lda_of_priors(topics[kept], alpha, vocabulary, random_state)
 
 
 def _fitted(model: Any, name: str) -> Any:

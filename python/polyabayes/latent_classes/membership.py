@@ -125,9 +125,8 @@ def draw_memberships(answers: Answers, counts: ClassCounts, run: Run) -> ClassCo
     waves = Waves.of(levels[:, None], slots, answers.shape, False, answers.covariates)
     waves = replace(waves, row_weights=answers.weights)
     n_classes = tables.n_classes
-    start = Chains(
-        tables.weights, np.zeros((len(tables.weights), 0, n_classes, n_classes)), tables.items
-    )
+    no_steps = np.zeros((len(tables.weights), 0, n_classes, n_classes))
+    start = Chains(tables.weights, no_steps, tables.items)
     weight, *alphas = counts.alphas
     found, chains = chain_draws(start, waves, ChainPrior(weight, 1.0, [alphas], counts.tells), run)
     known = special.softmax(tables.ln_joint(levels), axis=1)

@@ -157,9 +157,7 @@ class ClassCounts(NamedTuple):
         """Tables from the parameters of their posterior."""
         n_classes = self.classes.shape[1]
         counts = (self.classes, *map(profiles, self.items, self.tells))
-        first, *others = (
-            make(table + alpha) for table, alpha in zip(counts, self.alphas, strict=True)
-        )
+        first, *others = (make(n + alpha) for n, alpha in zip(counts, self.alphas, strict=True))
         items = tuple(np.repeat(t, n_classes // t.shape[2], axis=2) for t in others)
         return ClassTables(first, items, self.coefficients)
 

@@ -248,9 +248,8 @@ class Comparison(Result):
         if self.groups is not None:
             *rows, lengths = totals_of(self.groups[shared], *values, lengths)
             values = np.stack(rows)
-        return dict(
-            zip(names, _adjusted_p_values(statistics, values, lengths).tolist(), strict=True)
-        )
+        adjusted = _adjusted_p_values(statistics, values, lengths)
+        return dict(zip(names, adjusted.tolist(), strict=True))
 
     @property
     def _n_groups(self) -> int:

@@ -191,11 +191,8 @@ class LatentDraws(TopicTransformer):
         raise NotImplementedError
 
     def __getstate__(self) -> Any:
-        return {
-            name: x
-            for name, x in super().__getstate__().items()
-            if name not in ("_tokens", "_rows")
-        }
+        state = super().__getstate__()
+        return {name: x for name, x in state.items() if name not in ("_tokens", "_rows")}
 
     def _last_state(self) -> LastState:
         """Last state of the chain; refused for models that were not trained here."""

@@ -117,7 +117,6 @@ def _log_likelihood(counts: sparse.csr_matrix, weights: Floats, topics: Floats) 
         part = slice(start, start + size)
         rates = np.einsum("ik,ki->i", weights[cells.row[part]], topics[:, cells.col[part]])
         y = cells.data[part]
-        value += float(
-            (special.xlogy(y, np.maximum(rates, _LEAST_RATE)) - special.gammaln(y + 1)).sum()
-        )
+        ln_p = special.xlogy(y, np.maximum(rates, _LEAST_RATE)) - special.gammaln(y + 1)
+        value += float(ln_p.sum())
     return value

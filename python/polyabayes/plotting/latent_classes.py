@@ -55,9 +55,8 @@ def plot_item_probabilities(
     first = rows.groupby(["class", "item"], sort=False).cumcount() == 0
     rows = rows[~(first & (n_answers == 2))]
     names = rows[rows["class"] == 0]
-    ax = axes_or_new(
-        ax, 6, 1.2 + max(0.3, 0.12 * classes.n_classes_) * len(names), classes.n_classes_
-    )
+    height = 1.2 + max(0.3, 0.12 * classes.n_classes_) * len(names)
+    ax = axes_or_new(ax, 6, height, classes.n_classes_)
     places = np.arange(len(names))
     for k in range(classes.n_classes_):
         of = rows[rows["class"] == k]

@@ -257,9 +257,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
                 "numbers disagree; write the shards again"
             )
         n_words, words = content["n_words"], content["vocabulary"]
-        shards = tuple(
-            Shard(path / one.pop("name"), n_words=n_words, **one) for one in content["shards"]
-        )
+        shards = tuple(Shard(path / x.pop("name"), n_words=n_words, **x) for x in content["shards"])
         return Shards(
             path,
             sum(shard.n_documents for shard in shards),

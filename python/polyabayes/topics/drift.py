@@ -186,9 +186,7 @@ def drift(
         np.concatenate([part._lengths() for part in drawn]),
         np.concatenate([_scores(fitted, part, seed, n_jobs) for part in drawn]),
     )
-    before, after = (
-        (values - mean(own)) / spread(own) for values, own in zip(scores, lengths, strict=True)
-    )
+    before, after = ((x - mean(own)) / spread(own) for x, own in zip(scores, lengths, strict=True))
     is_new = np.repeat([False, True], [len(before), len(after)])
     z = np.concatenate([before, after])
     strata = _strata(np.concatenate(lengths), is_new, generator)

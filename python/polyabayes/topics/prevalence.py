@@ -293,10 +293,7 @@ def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrev
         for name in design.columns
     }
     levels = {name: _levels(column, coded.get(name)) for name, column in columns.items()}
-    usual = {
-        name: column.mode()[0] if name in coded else column.mean()
-        for name, column in columns.items()
-    }
+    usual = {name: x.mode()[0] if name in coded else x.mean() for name, x in columns.items()}
     found = []
     for name, column in columns.items():
         along, values = None, levels[name]

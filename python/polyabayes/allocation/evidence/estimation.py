@@ -46,9 +46,7 @@ def _on_workers(
     with sharing(executor, (layout, options, {"seed": run.seed, "n_jobs": run.n_jobs})) as workers:
         try:
             while tasks := here.tasks():
-                results = dict(
-                    workers.run(_task, ((task,) for task in tasks), lambda ix: f"task {ix}")
-                )
+                results = dict(workers.run(_task, zip(tasks), lambda ix: f"task {ix}"))
                 n_done += here.add([results[number] for number in range(len(tasks))])
                 if update is not None:
                     update(n_done)

@@ -135,9 +135,7 @@ class PosteriorDraws(Result):
         np.float64(1.0)
         """
         generator = random_generator(self._seed if random_state is None else random_state)
-        return self._by_table(
-            lambda node, counts: dirichlet(generator, self.alphas[node] + counts, axis=1)
-        )
+        return self._by_table(lambda node, n: dirichlet(generator, self.alphas[node] + n, axis=1))
 
     @cached_property
     def _fits(self) -> Floats:
@@ -177,9 +175,7 @@ class PosteriorDraws(Result):
         >>> draws.decomposition().tables["word"].shape
         (3, 2)
         """
-        return self._explained(
-            self._by_table(lambda node, counts: _mean_table(self.alphas[node], counts))
-        )
+        return self._explained(self._by_table(lambda node, n: _mean_table(self.alphas[node], n)))
 
     def allocation(self, draw: int) -> tuple[Integers, Floats, dict[str, Any]]:
         """Hidden values of all tokens in a draw, grouped by cell and values.

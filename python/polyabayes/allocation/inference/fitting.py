@@ -71,9 +71,8 @@ def find_decomposition(
                 "a decomposition with missing cells needs a number as the model's "
                 f"{argument('rate')}; only predict_missing takes a prior of it"
             )
-        found = _climb(
-            _core.IncompleteAllocation(layout.core, missing.ravel(), rates[0]), options, run
-        )
+        core = _core.IncompleteAllocation(layout.core, missing.ravel(), rates[0])
+        found = _climb(core, options, run)
         total = tensor.total + found.expected.sum()
         intensity = (layout.model.concentration + total) / (rates[0] + 1)
     else:

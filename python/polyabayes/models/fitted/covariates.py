@@ -411,6 +411,4 @@ def design_of(frame: DataFrame, names: list[str]) -> NDArray[Any]:
             f"depends on {', '.join(map(repr, names))}: give these, as model.matrix of R does"
             f"{_OF_SPLINES if lacking[0].startswith('s(') else ''}"
         )
-    return np.column_stack(
-        [np.prod([columns[x] for x in parts], axis=0) for parts in terms.values()]
-    )
+    return np.column_stack([np.prod([columns[x] for x in term], axis=0) for term in terms.values()])

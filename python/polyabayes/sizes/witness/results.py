@@ -306,9 +306,8 @@ def _predictive_bounds(
         # Half of the failure probability goes to the scores, half to the predictions.
         alpha /= 2
         survey = search.survey_at(1.0 - alpha)
-    intervals = np.array(
-        [interval(predictions[sizes], alpha / max(len(noisy), 1)) for sizes in explored]
-    )
+    share = alpha / max(len(noisy), 1)
+    intervals = np.array([interval(predictions[sizes], share) for sizes in explored])
     for sizes, value in zip(explored, intervals[:, 0].tolist(), strict=True):
         if value > log_ceiling:
             raise ScoreError(

@@ -13,7 +13,7 @@ from polyabayes.sizes.scores import Record, Sizes, checked_score, named
 from polyabayes.sizes.witness.adapters import Scorer
 from polyabayes.sizes.witness.search import Search
 
-_MOST_FAILURES_IN_A_ROW = 10
+_MOST_FAILURES = 10
 
 # Errors that would occur for every configuration.
 _BAD_ARGUMENTS = (InvalidArgumentError, InvalidTypeError)
@@ -119,11 +119,9 @@ class Runner:
     def _warn(self, sizes: Sizes, error: Exception) -> None:
         """Warn of a failure; raise after too many in a row."""
         failures = [record.score is None for record in self._search.records]
-        if len(failures) + 1 >= _MOST_FAILURES_IN_A_ROW and all(
-            failures[1 - _MOST_FAILURES_IN_A_ROW :]
-        ):
+        if len(failures) + 1 >= _MOST_FAILURES and all(failures[1 - _MOST_FAILURES :]):
             raise ScoreError(
-                f"{_MOST_FAILURES_IN_A_ROW} configurations in a row could not be scored, the "
+                f"{_MOST_FAILURES} configurations in a row could not be scored, the "
                 f"last {named(sizes)}: {error!r}"
             ) from error
         warn(
