@@ -22,6 +22,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
 import polyabayes as pb
+from polyabayes._support.arrays import Floats
 
 STM = Path(os.environ.get("POLYABAYES_STM", ROOT.parent / "shared" / "interop" / "stm"))
 COMMAND = "python benches/effects.py"
@@ -33,8 +34,6 @@ COLUMNS = {
 N_TOPICS = 20
 # Draws of theta, as of stm's own documentation where precision matters.
 N_DRAWS = 1000
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def paired(topics: Floats, others: Floats, vocabulary: Any) -> tuple[Any, list[str], list[float]]:

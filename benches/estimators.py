@@ -8,10 +8,10 @@ or annealing with 64 replicates of 1,000 temperatures, of a fraction of the erro
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from record import Table, corpus, holds, main, save, simulated, timed
 
 import polyabayes as pb
+from polyabayes._support.arrays import Floats
 
 COMMAND = "python benches/estimators.py"
 
@@ -46,7 +46,7 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def truth(model: Any, documents: pb.Corpus) -> NDArray[np.float64]:
+def truth(model: Any, documents: pb.Corpus) -> Floats:
     try:
         return pb.log_likelihood(model, documents, "exact").values
     except pb.exceptions.BudgetExceededError:

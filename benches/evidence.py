@@ -6,19 +6,17 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from record import Table, main, save, timed
 
 import polyabayes as pb
+from polyabayes._support.arrays import Integers
 
 # Golden values of these methods.
 RESTS_ON = ["nmf, tempered", "nmf, smc", "nmf, vb"]
 METHODS = ("auto", "smc", "tempered", "vb")
 
 
-def planted(
-    size: int, total: int, n_topics: int, seed: int, alpha: float = 0.1
-) -> NDArray[np.int64]:
+def planted(size: int, total: int, n_topics: int, seed: int, alpha: float = 0.1) -> Integers:
     """A table of tokens from topics whose rows are Dirichlet(alpha)."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.ones(n_topics))
@@ -28,14 +26,8 @@ def planted(
 
 def evidence() -> None:
     """A table of all methods, each with its default settings, for two tables of counts."""
-    columns = {
-        "method": "s",
-        "took": "s",
-        "value": ",.2f",
-        "±": ".2g",
-        "off by": "+.2f",
-        "s": ".2g",
-    }
+    columns = {"method": "s", "took": "s", "value": ",.2f", "±": ".2g"}
+    columns |= {"off by": "+.2f", "s": ".2g"}
     for size, n_tokens, n_topics in ((5, 20, 3), (20, 500, 7)):
         counts = planted(size, n_tokens, n_topics, 0)
         options: dict[str, Any] = {"given_total": True, "n_jobs": 1}

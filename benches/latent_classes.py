@@ -352,14 +352,9 @@ def peers(sets: int = 30) -> None:
     """Log-likelihoods and seconds of both for the maximum of three classes, 20 starts each."""
     from stepmix import StepMix
 
-    columns = {
-        "rows": ",",
-        "items": "d",
-        "polyabayes, nats per row": ".5f",
-        "StepMix, nats per row": ".5f",
-        "polyabayes, s": ".2f",
-        "StepMix, s": ".2f",
-    }
+    columns = {"rows": ",", "items": "d"}
+    columns |= {"polyabayes, nats per row": ".5f", "StepMix, nats per row": ".5f"}
+    columns |= {"polyabayes, s": ".2f", "StepMix, s": ".2f"}
     table = table_of("peers", sets, columns, ["decomposition, em"])
     for n_rows, n_items in (*CELLS, (5000, 20)):
         found = []
@@ -388,10 +383,8 @@ def speed(sets: int = 30) -> None:
     rng = np.random.default_rng(0)
     of, yes = rng.choice(3, size=5000, p=[0.5, 0.3, 0.2]), rng.random((3, 20))
     binary = (rng.random((5000, 20)) < yes[of]).astype(int)
-    answers += [
-        ("noise, 5 levels", pd.DataFrame(noise)),
-        ("3 classes, binary", pd.DataFrame(binary)),
-    ]
+    answers.append(("noise, 5 levels", pd.DataFrame(noise)))
+    answers.append(("3 classes, binary", pd.DataFrame(binary)))
     command = f"{COMMAND} speed" + (f" --sets {sets}" if sets < len(answers) else "")
     table = Table("latent-classes-speed", command, columns, RESTS_ON)
     for nth, (name, frame) in enumerate(answers):
@@ -418,9 +411,8 @@ def mixed(sets: int = 30) -> None:
     columns |= {"mean P(2)": ".2f", "flatter prior": ",", "s a set": ".1f"}
     table = table_of("mixed", sets, columns)
     found: dict[str, list[tuple[float, ...]]] = {}
-    flatter = np.array(
-        [0.5, *(0.5 * 3.0**k / math.factorial(k) / (np.exp(3) - 4) for k in range(2, 6))]
-    )
+    poisson = [3.0**k / math.factorial(k) / (np.exp(3) - 4) for k in range(2, 6)]
+    flatter = 0.5 * np.array([1.0, *poisson])
 
     def chosen(name: str, frame: pd.DataFrame) -> None:
         classes = pb.LatentClassAnalysis(range(1, 6), random_state=0, n_jobs=1)
@@ -495,9 +487,8 @@ def calibration(sets: int = 30) -> None:
         if any(len(set(column)) == 1 for column in answers):
             continue
         frame = {f"q{n}": pd.Categorical(a, [0, 1, 2]) for n, a in enumerate(answers)}
-        found = pb.LatentClassAnalysis(max_classes=8, random_state=0, n_jobs=1).fit(
-            pd.DataFrame(frame)
-        )
+        analysis = pb.LatentClassAnalysis(max_classes=8, random_state=0, n_jobs=1)
+        found = analysis.fit(pd.DataFrame(frame))
         for number, probability in found.choice_.probabilities.items():
             called.append(probability)
             is_true.append(number == n_classes)
@@ -512,17 +503,5 @@ def calibration(sets: int = 30) -> None:
 
 
 if __name__ == "__main__":
-    main(
-        choice,
-        items,
-        small,
-        bootstrap,
-        coverage,
-        outcomes,
-        steps,
-        mixed,
-        invariance,
-        calibration,
-        peers,
-        speed,
-    )
+    of_choice = choice, items, small, bootstrap
+    main(*of_choice, coverage, outcomes, steps, mixed, invariance, calibration, peers, speed)

@@ -259,9 +259,7 @@ def split(name: str) -> Parts:
     train, test = corpus.split(test_size=0.2, random_state=0)
     kept = np.flatnonzero(np.asarray(train.counts.sum(axis=0)).ravel())
     words = [corpus.vocabulary[word_ix] for word_ix in kept]
-    parts = [
-        pb.Corpus(part.counts[:, kept], words, metadata=part.metadata) for part in (train, test)
-    ]
+    parts = [pb.Corpus(x.counts[:, kept], words, metadata=x.metadata) for x in (train, test)]
     return parts[0], parts[1][np.flatnonzero(parts[1].counts.sum(axis=1))]
 
 
@@ -307,15 +305,8 @@ def fitted(recipe: Recipe, parts: Parts, name: str, n_topics: int) -> tuple[Any,
 
 def scored(model: Any, test: pb.Corpus, **options: Any) -> Any:
     """Log-likelihoods of the test documents as ordered tokens, given their lengths."""
-    return pb.log_likelihood(
-        *(model, test),
-        event="sequence",
-        given_length=True,
-        nats_per_token_std_error=STD_ERROR,
-        n_jobs=1,
-        random_state=0,
-        **options,
-    )
+    options |= {"event": "sequence", "given_length": True, "n_jobs": 1, "random_state": 0}
+    return pb.log_likelihood(model, test, nats_per_token_std_error=STD_ERROR, **options)
 
 
 def measured(corpus: str, name: str, n_topics: int) -> dict[str, Any]:

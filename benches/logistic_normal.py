@@ -88,9 +88,8 @@ def wide() -> None:
             truth, errors = map(np.array, zip(*pairs, strict=True))
         prior = variance * np.eye(n_topics)
         model = pb.DocumentModel.logistic_normal(topics, np.zeros(n_topics), prior)
-        found, seconds = timed(
-            pb.log_likelihood, model, documents, "annealed", random_state=2, n_jobs=1
-        )
+        run = {"random_state": 2, "n_jobs": 1}
+        found, seconds = timed(pb.log_likelihood, model, documents, "annealed", **run)
         error = found.values - truth
         ratios = error / np.hypot(found.std_errors, errors)
         table.add(

@@ -65,9 +65,8 @@ def trained_for(model: Any, seconds: float, n_sweeps: int) -> float:
 
 def sweeps() -> None:
     """Tokens a second of the Gibbs samplers: the least of several times, taken in turn."""
-    corpus = pb.datasets.make_lda_corpus(
-        5000, 10_000, 20, document_length=150, random_state=1
-    ).corpus
+    made = pb.datasets.make_lda_corpus(5000, 10_000, 20, document_length=150, random_state=1)
+    corpus = made.corpus
     columns = {"topics": ",d", "polyabayes": ".1f", "tomotopy": ".1f", "ratio": ".2f"}
     table = Table("sweeps", f"{COMMAND} sweeps", columns, ["lda, Gibbs"])
     for n_topics in (20, 100, 500, 1_000):

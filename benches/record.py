@@ -265,9 +265,8 @@ def page_table(record: dict[str, Any]) -> str:
     Times that were measured under load are left out.
     """
     is_loaded = record.get("load") is None or record["load"] > HEAVY_LOAD
-    kept = [
-        ix for ix, title in enumerate(record["columns"]) if not (is_loaded and _TIMES.search(title))
-    ]
+    times = set(filter(_TIMES.search, record["columns"])) if is_loaded else set()
+    kept = [ix for ix, title in enumerate(record["columns"]) if title not in times]
     titles = [list(record["columns"])[ix] for ix in kept]
     formats = [list(record["columns"].values())[ix] for ix in kept]
     sides = ["---" if form.endswith("s") or not form else "---:" for form in formats]
@@ -292,10 +291,8 @@ def cases() -> Iterator[tuple[str, Case]]:
         "first use of a model": ["-c", "import polyabayes; polyabayes.LatentDirichletAllocation"],
     }.items():
         command = [sys.executable, *program]
-        yield (
-            f"start: {name}",
-            partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL),
-        )
+        start = partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL)
+        yield f"start: {name}", start
     options: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
     for n_topics, length in ((5, 40), (50, 100), (50, 500)):
         model, documents = simulated(20, 1000, n_topics, document_length=length, random_state=0)
@@ -313,11 +310,8 @@ def cases() -> Iterator[tuple[str, Case]]:
         yield f"fit: {name}, 100,000 tokens, K = 50, 20 sweeps", partial(fit, training)
     rates = np.outer(*np.random.default_rng(1).gamma(1, 1, (2, 20)))
     counts = np.random.default_rng(0).poisson(rates)
-    for method, effort in {
-        "smc": {"n_particles": 1000},
-        "tempered": {"n_samples": 256},
-        "vb": {},
-    }.items():
+    efforts = {"smc": {"n_particles": 1000}, "tempered": {"n_samples": 256}, "vb": {}}
+    for method, effort in efforts.items():
         evidence = partial(pb.AllocationModel.nmf(4).log_evidence, **options, **effort)
         name = f"evidence-{method}: 20 x 20, {counts.sum()} tokens, K = 4"
         yield name, partial(evidence, counts, method)

@@ -214,9 +214,8 @@ def threads(name: str, /) -> None:
     columns |= {"a sweep, ms": ".1f", "ms on two": ".1f", "as fast": ".2f"}
     table = Table("scale-threads", f"{COMMAND} threads {Path(name).name}", columns, RESTS_ON)
     corpus = pb.read_corpus(name)
-    simulated = pb.datasets.make_lda_corpus(
-        5_000, 10_000, 20, document_length=300, random_state=1
-    ).corpus
+    made = pb.datasets.make_lda_corpus(5_000, 10_000, 20, document_length=300, random_state=1)
+    simulated = made.corpus
     for n_components in (20, 100, 200):
         settings = {"learn_priors": False, "max_iter": 30, "random_state": 0}
         model = pb.LatentDirichletAllocation(n_components, **settings).fit(corpus)

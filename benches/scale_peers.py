@@ -34,10 +34,9 @@ def _corpus(folder: str) -> pb.Corpus:
 
 
 def polyabayes(documents: Any, n_topics: int, n_passes: int) -> Trained:
-    priors = {"doc_topic_prior": ALPHA, "topic_word_prior": ETA}
-    lda = pb.LatentDirichletAllocation(
-        n_topics, **priors, max_iter=n_passes, n_jobs=1, random_state=0
-    )
+    options = {"max_iter": n_passes, "n_jobs": 1, "random_state": 0}
+    options |= {"doc_topic_prior": ALPHA, "topic_word_prior": ETA}
+    lda = pb.LatentDirichletAllocation(n_topics, **options)
     return timed(lda.fit, documents)[1], lda.components_
 
 

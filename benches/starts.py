@@ -40,39 +40,20 @@ CORPORA = {"ap": "AP", "reuters": "Reuters", "20ng": "20 Newsgroups", "nips12": 
 
 def nats(model: Any, test: pb.Corpus) -> float:
     """Held-out nats per token, to some 0.001."""
-    result = pb.log_likelihood(
-        model,
-        test,
-        "annealed",
-        n_samples=20,
-        n_replicates=8,
-        event="sequence",
-        given_length=True,
-        n_jobs=1,
-        random_state=0,
-    )
-    return float(result.nats_per_token)
+    options: Options = {"event": "sequence", "given_length": True, "n_jobs": 1, "random_state": 0}
+    options |= {"n_samples": 20, "n_replicates": 8}
+    return float(pb.log_likelihood(model, test, "annealed", **options).nats_per_token)
 
 
 def planted() -> None:
     """Every kind of training on documents with 8 known topics."""
-    data = pb.datasets.make_lda_corpus(
-        n_documents=2000,
-        n_words=500,
-        n_topics=8,
-        document_length=80,
-        doc_topic_prior=0.1,
-        random_state=0,
-    )
+    law: Options = {"document_length": 80, "doc_topic_prior": 0.1, "random_state": 0}
+    data = pb.datasets.make_lda_corpus(n_documents=2000, n_words=500, n_topics=8, **law)
     train, test = data.corpus.split(test_size=0.2, random_state=0)
     columns = {f"8 topics, {SEEDS} seeds": "s", "near the best": "d", "worst behind": ".4f"}
     columns |= {"least cosine": ".3f", "largest cosine": ".3f", "a fit, s": ".2f"}
-    table = Table(
-        "starts-planted",
-        f"{COMMAND} planted",
-        columns,
-        ["lda, Gibbs", "lda, EM", "pfa, beta-gamma-gamma"],
-    )
+    golden = ["lda, Gibbs", "lda, EM", "pfa, beta-gamma-gamma"]
+    table = Table("starts-planted", f"{COMMAND} planted", columns, golden)
     for name, (kind, options) in PLANTED.items():
         scores, cosines, seconds = [], [], []
         for seed in range(SEEDS):

@@ -15,20 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from evidence import planted
-from numpy.typing import NDArray
 from record import Table, holds, letter_shares, main, save, timed
 
 from polyabayes import AllocationModel, Evidence
+from polyabayes._support.arrays import Integers
 
 COMMAND = "python benches/tempering.py"
-Counts = NDArray[np.int64]
 
 
 class Case(NamedTuple):
     """A table and the model that it is scored under."""
 
     name: str
-    counts: Counts
+    counts: Integers
     n_topics: int
     concentration: float = 1.0
 
@@ -46,21 +45,21 @@ class Case(NamedTuple):
         )
 
 
-def from_prior(size: int, total: int, n_topics: int, concentration: float, seed: int) -> Counts:
+def from_prior(size: int, total: int, n_topics: int, concentration: float, seed: int) -> Integers:
     """A table from the tables of the model's own prior."""
     rng = np.random.default_rng(seed)
     shares = rng.gamma(concentration / n_topics, size=n_topics) + 1e-300
     tables = rng.gamma(concentration / (n_topics * size), size=(2, n_topics, size)) + 1e-300
     first, second = tables / tables.sum(axis=2, keepdims=True)
     weights = ((first.T * shares / shares.sum()) @ second).ravel()
-    counts: Counts = rng.multinomial(total, weights / weights.sum())
+    counts: Integers = rng.multinomial(total, weights / weights.sum())
     return counts.reshape(size, size)
 
 
-def letters(total: int, seed: int) -> Counts:
+def letters(total: int, seed: int) -> Integers:
     """Draws of pairs of letters."""
     shares = letter_shares()
-    counts: Counts = np.random.default_rng(seed).multinomial(total, shares.ravel())
+    counts: Integers = np.random.default_rng(seed).multinomial(total, shares.ravel())
     return counts.reshape(shares.shape)
 
 

@@ -138,18 +138,9 @@ def record(outcomes: Counter[str], options: str, seconds: float) -> None:
     sys.path.insert(0, str(HERE.parent / "benches"))
     from record import Table, save
 
-    table = Table(
-        "fuzz",
-        f"python fuzz/fuzz.py {options} --record",
-        {
-            "inputs": ",",
-            "kinds of file": ",",
-            "read": ",",
-            "refused": ",",
-            "deaths, hangs, other exceptions, damage unnoticed": ",",
-            "minutes": ",.0f",
-        },
-    )
+    columns = dict.fromkeys(("inputs", "kinds of file", "read", "refused"), ",")
+    columns |= {"deaths, hangs, other exceptions, damage unnoticed": ",", "minutes": ",.0f"}
+    table = Table("fuzz", f"python fuzz/fuzz.py {options} --record", columns)
     kinds = {outcome.split(": ")[0] for outcome in outcomes}
     n_read = sum(n for outcome, n in outcomes.items() if outcome.endswith(": read"))
     n_refused = outcomes.total() - n_read - n_found(outcomes)

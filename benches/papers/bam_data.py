@@ -10,19 +10,19 @@ import pandas as pd
 from benches.papers.allocation import BY_RANK, Model, compared
 from benches.papers.figure import Picture, Row, figure
 from benches.record import DATA, letter_shares
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF
 
 import polyabayes as pb
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.allocation.inference.decomposition import hoyer
 
 # The sample that the authors' program takes; their text draws it.
 DRAWN, LETTERS = {"letters": "drawn"}, {"letters": "the mode"}
 
 
-def letters(n_tokens: int) -> NDArray[np.int64]:
+def letters(n_tokens: int) -> Integers:
     """Bigrams of English: the mode of the multinomial, found by adding tokens one by one."""
     shares = letter_shares()
     counts = np.floor(n_tokens * shares).astype(np.int64)
@@ -31,15 +31,13 @@ def letters(n_tokens: int) -> NDArray[np.int64]:
     return counts
 
 
-def factors(tables: Any, tokens: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def factors(tables: Any, tokens: int) -> tuple[Floats, Floats]:
     """W = theta(i|k) and H = T theta(j|k) theta(k)."""
     second = np.asarray(tables["doc"]) * tables["topic"]
     return np.asarray(tables["word"]), tokens * second.T
 
 
-def quality(
-    counts: NDArray[np.int64], first: NDArray[np.float64], second: NDArray[np.float64]
-) -> Row:
+def quality(counts: Integers, first: Floats, second: Floats) -> Row:
     """Mean sparsity of two matrices, squared loss and KL divergence of their product."""
     words_by_documents = counts.T
     expected = first @ second
@@ -135,9 +133,8 @@ def abalone_age(rows=4_177, levels=5, a=1.0, rank=3, methods=("smc",)) -> Iterat
     """Rings by hidden level of a model in which rings have no part, the youngest level first."""
     data = measurements(rows, levels)
     model = Model.cp(MEASUREMENTS, rank, concentration=a)
-    rings = data.labels[data.axes.index("rings")].astype(int)[
-        data.coordinates[:, data.axes.index("rings")]
-    ]
+    axis = data.axes.index("rings")
+    rings = data.labels[axis].astype(int)[data.coordinates[:, axis]]
     for method in methods:
         found = model.decompose(data.marginal(*MEASUREMENTS), method, random_state=0)
         joint = np.log(found.tables["r"])[:, None]

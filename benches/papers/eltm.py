@@ -158,9 +158,8 @@ def choice(
         counts = drawn(trained[-1] + held_out, n_words, true, tokens)[1].counts
         for n_train, n_topics in ((n, k) for n in trained for k in sizes):
             folder = PARTS / "eltm-fig3-5" / f"{true}-{n_words}-{n_train}-{n_topics}"
-            lda = pb.LatentDirichletAllocation(
-                n_topics, max_iter=sweeps, random_state=0, checkpoint=folder
-            )
+            run = {"max_iter": sweeps, "random_state": 0, "checkpoint": folder}
+            lda = pb.LatentDirichletAllocation(n_topics, **run)
             train = partial(scores, lda, counts[trained[-1] :], samples, documents=counts[:n_train])
             for row in once(folder.with_suffix(".json"), train):
                 yield {
@@ -216,13 +215,6 @@ def scores(
         ("smc-lookahead", "smc-lookahead", n_lr),
     ):
         found, seconds = timed(halves, lda, held_out, method, n_samples, random_state=0, n_jobs=1)
-        rows.append(
-            {
-                "method": name,
-                "samples": n_samples,
-                "nats per token": found.nats_per_token,
-                "error": found.nats_per_token_std_error,
-                "seconds": seconds,
-            }
-        )
+        nats = {"nats per token": found.nats_per_token, "error": found.nats_per_token_std_error}
+        rows.append({"method": name, "samples": n_samples, **nats, "seconds": seconds})
     return rows

@@ -5,18 +5,16 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from benches import record
 from benches.papers.figure import PARTS, Picture, Row, figure, halves, mean_and_error
 from benches.record import DATA
-from numpy.typing import NDArray
 from scipy import special
 
 import polyabayes as pb
-
-Floats: TypeAlias = NDArray[np.float64]
+from polyabayes._support.arrays import Floats, Integers
 
 # Table 1 of the paper: words, documents, mean and standard deviation of the lengths.
 PUBLISHED = {
@@ -67,7 +65,7 @@ def trained(name: str, n_words: int, n_topics: int, n_sweeps: int) -> pb.Poisson
     ).fit(most_frequent(corpus(name), n_words))
 
 
-def n_terms(counts: NDArray[np.int64], n_topics: int) -> float:
+def n_terms(counts: Integers, n_topics: int) -> float:
     """Terms of the sum over partitions of every word's count, Π C(y + K - 1, K - 1)."""
     present = counts[counts > 0]
     return math.exp(
@@ -254,14 +252,14 @@ class Augmented(NamedTuple):
     those of all others together, `r` and `p` the parameters of the topics.
     """
 
-    y: NDArray[np.int64]
+    y: Integers
     phi: Floats
     rest: Floats
     r: Floats
     p: Floats
 
     @classmethod
-    def of(cls, model: pb.PoissonFactorAnalysis, counts: NDArray[np.int64]) -> Self:
+    def of(cls, model: pb.PoissonFactorAnalysis, counts: Integers) -> Self:
         """The document with its words first, as section 5.3 has it."""
         phi, words = model.components_.T, np.flatnonzero(counts)
         rest = phi.sum(axis=0) - phi[words].sum(axis=0)
@@ -272,7 +270,7 @@ class Augmented(NamedTuple):
         """Scale of the topic weights given the counts of words whose weights sum to `seen`."""
         return np.asarray(self.p / (1 - self.p + self.p * seen))
 
-    def gibbs_round(self, x: NDArray[np.int64], seen: Floats, rng: np.random.Generator) -> Floats:
+    def gibbs_round(self, x: Integers, seen: Floats, rng: np.random.Generator) -> Floats:
         """One round of (15) and (16) over words whose counts by topic are `x`, in place.
 
         Returns the topic weights, drawn from the counts before the round.

@@ -108,88 +108,44 @@ def tables() -> dict[str, str]:
         **{f"runs-{paper}": runs(paper) for paper in PAPERS},
         "l2r-fig1": by_length(),
         "l2r-fig2": pivot("l2r-fig2", "method", "corpus", "KL", ".1e", samples=10_000),
-        "l2r-fig2-all": pivot(
-            "l2r-fig2-all", "method", "corpus", "largest |ln p̂ - ln p|", SHORT, samples=1_000
-        ),
-        "l2r-algorithm1": columns(
-            "l2r-algorithm1",
-            {
-                "method": "",
-                "samples": ",",
-                "mean of ln p̂ - ln p": "+.4f",
-                "error": ".4f",
-                "KL": ".1e",
-            },
-        ),
-        "eltm-table1": columns(
-            "eltm-table1",
-            {"gamma": "", "method": "", "mean": ".4f", "published mean": ".4f", "t": ".1f"},
-        ),
-        "eltm-times": columns(
-            "eltm-times",
-            {
-                "method": "",
-                "samples": ",",
-                "nats per token": ".4f",
-                "error": ".5f",
-                "seconds": ".1f",
-            },
-        ),
+        "l2r-fig2-all": pivot("l2r-fig2-all", "method", "corpus", "largest |ln p̂ - ln p|", SHORT,
+                              samples=1_000),
+        "l2r-algorithm1": columns("l2r-algorithm1", {
+            "method": "", "samples": ",", "mean of ln p̂ - ln p": "+.4f", "error": ".4f",
+            "KL": ".1e"}),
+        "eltm-table1": columns("eltm-table1", {
+            "gamma": "", "method": "", "mean": ".4f", "published mean": ".4f", "t": ".1f"}),
+        "eltm-times": columns("eltm-times", {
+            "method": "", "samples": ",", "nats per token": ".4f", "error": ".5f",
+            "seconds": ".1f"}),
         "eltm-fig3-5": numbers_named(),
         "pfa-perplexity": pivot("pfa-perplexity", "prior", "sweeps", "perplexity", ".0f"),
-        "bam-table1": columns(
-            "bam-table1",
-            {"method": "", "S": "", "λ, θ": "", "climbs": "", "reached": ",.1f", "iterations": ""},
-        ),
-        "bam-section3": columns(
-            "bam-section3",
-            {
-                "prior": "",
-                "graph": "",
-                "ln of the sum - ln p(T)": ".0e",
-                "largest difference from the first": SHORT,
-            },
-        ),
+        "bam-table1": columns("bam-table1", {
+            "method": "", "S": "", "λ, θ": "", "climbs": "", "reached": ",.1f", "iterations": ""}),
+        "bam-section3": columns("bam-section3", {
+            "prior": "", "graph": "", "ln of the sum - ln p(T)": ".0e",
+            "largest difference from the first": SHORT}),
         "bam-example32": pivot("bam-example32", "prior", "graph", "ln evidence", ".3f"),
-        "bam-fig12": pivot(
-            "bam-fig12", "rank", "a", "ahead of the complete graph", ",.0f", method="vb"
-        ),
+        "bam-fig12": pivot("bam-fig12", "rank", "a", "ahead of the complete graph", ",.0f",
+                           method="vb"),
         "bam-fig15": pivot("bam-fig15", "line", "rank", "ln evidence", ",.0f", a=0.001),
         "bam-fig15-1": pivot("bam-fig15", "line", "rank", "ln evidence", ",.0f", a=1.0),
         "bam-fig16-sparsity": pivot("bam-fig16", "method", "a", "sparsity", ".2f"),
         "bam-fig16-loss": pivot("bam-fig16", "method", "a", "loss", ".0f"),
         "bam-fig16-KL": pivot("bam-fig16", "method", "a", "KL", ",.0f"),
         "witness-fig2": columns("witness-fig2"),
-        "witness-two-modes": pivot(
-            "witness-two-modes",
-            "groups of women",
-            "kinds of event",
-            "posterior",
-            "",
-            **{"lambda": None},
-        ),
-        "witness-two-modes-lambda": columns(
-            "witness-two-modes",
-            {"lambda": "", "ln evidence": ",.2f", "posterior": ""},
-            **{"groups of women": None},
-        ),
-        "witness-fig3-5": pivot(
-            "witness-fig3-5", "quantity", "steps", "nats per token", PLAIN, **{"lambda": 10}
-        ),
-        "witness-fig4-5": columns(
-            "witness-fig4-5",
-            {
-                "fold": "",
-                "lambda": "",
-                "K of largest posterior": "",
-                "ln posterior of it, lower": ",.0f",
-                "ln posterior of it, upper": ".2g",
-                "best K by test score": "",
-                "best single LDA, nats per token": ".4f",
-                "average over sizes, nats per token": ".4f",
-            },
-        ),
-    }
+        "witness-two-modes": pivot("witness-two-modes", "groups of women", "kinds of event",
+                                   "posterior", "", **{"lambda": None}),
+        "witness-two-modes-lambda": columns("witness-two-modes", {
+            "lambda": "", "ln evidence": ",.2f", "posterior": ""}, **{"groups of women": None}),
+        "witness-fig3-5": pivot("witness-fig3-5", "quantity", "steps", "nats per token", PLAIN,
+                                **{"lambda": 10}),
+        "witness-fig4-5": columns("witness-fig4-5", {
+            "fold": "", "lambda": "", "K of largest posterior": "",
+            "ln posterior of it, lower": ",.0f", "ln posterior of it, upper": ".2g",
+            "best K by test score": "", "best single LDA, nats per token": ".4f",
+            "average over sizes, nats per token": ".4f"}),
+    }  # fmt: skip
 
 
 def filled(text: str) -> str:

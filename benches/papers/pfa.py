@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from benches.papers.figure import Picture, Row, figure, mean_and_error
 from benches.papers.l2r import corpus
-from numpy.typing import NDArray
 
 import polyabayes as pb
+from polyabayes._support.arrays import Floats, Integers
 
 PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
 
@@ -49,16 +49,14 @@ def perplexity(documents=2_246, topics=100, sweeps=200, every=20) -> Iterator[Ro
             yield {"prior": prior, "sweeps": look * every, "perplexity": value}
 
 
-def tables_drawn(
-    counts: NDArray[np.int64], parameter: float, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def tables_drawn(counts: Integers, parameter: float, rng: np.random.Generator) -> Integers:
     """Chinese restaurant tables: the sum over n of Bernoulli(parameter / (parameter + n - 1))."""
     return np.array(
         [(rng.random(n) < parameter / (parameter + np.arange(n))).sum() for n in counts]
     )
 
 
-def shape_chain(n_sweeps: int, printed: bool, seed: int) -> NDArray[np.float64]:
+def shape_chain(n_sweeps: int, printed: bool, seed: int) -> Floats:
     """Joint draws of r and of data from r, as a test of the sampler of r.
 
     Sixty documents of one topic, p = 1/2, r ~ Gamma(4, rate 4). Whatever the data, a right sampler
@@ -75,7 +73,7 @@ def shape_chain(n_sweeps: int, printed: bool, seed: int) -> NDArray[np.float64]:
     return draws
 
 
-def probability_chain(n_sweeps: int, printed: bool, seed: int) -> NDArray[np.float64]:
+def probability_chain(n_sweeps: int, printed: bool, seed: int) -> Floats:
     """The same of p ~ Beta(c e, c (1 - e)), c = 8, e = 1/4; (17) has c (1 - e) twice."""
     rng = np.random.default_rng(seed)
     n_documents, r, p = 60, 1.0, 0.25

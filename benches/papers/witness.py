@@ -152,18 +152,12 @@ def bounds_of_fold(
     """Nats a token of a fold after so many steps: our bounds, the paper's, and the best model."""
     found = []
     for kind in ("witness", "paper"):
-        search = pb.WitnessSearch(
-            pb.LatentDirichletAllocation(
-                fit_method="em", learn_priors=False, max_iter=20, random_state=0
-            ),
-            pb.priors.Poisson(10, shift=1),
-            bound=kind,
-            scoring="bound",
-            scoring_options={"method": "smc-lookahead", "n_particles": 50, "n_replicates": 4},
-            max_steps=n_steps,
-            random_state=0,
-            checkpoint=folder,
-        ).fit(train)
+        em = {"fit_method": "em", "learn_priors": False, "max_iter": 20, "random_state": 0}
+        scoring = {"method": "smc-lookahead", "n_particles": 50, "n_replicates": 4}
+        options = {"scoring": "bound", "scoring_options": scoring, "bound": kind}
+        options |= {"max_steps": n_steps, "random_state": 0, "checkpoint": folder}
+        prior = pb.priors.Poisson(10, shift=1)
+        search = pb.WitnessSearch(pb.LatentDirichletAllocation(**em), prior, **options).fit(train)
         for mean in (5, 10, 40):
             under = search.under(pb.priors.Poisson(mean, shift=1))
             row, predicted = under.bounds_.row(-1), under.predictive_bounds(test)

@@ -14,8 +14,8 @@ from benches.truth.table import Outcome, Simulator
 from scipy.special import gammaln, logsumexp
 
 import polyabayes as pb
+from polyabayes._support.arrays import Floats
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Rng = np.random.Generator
 Range = tuple[float, float]
 # Cells of the box times topics beyond the second, of a document; stands for a probability of zero.
@@ -69,10 +69,8 @@ def ln_likelihood(prior: Floats, phi: Floats, s: Floats, counts: Any, p: Floats 
             break
         added, before = np.full_like(total, -np.inf), total
         for c in np.argwhere(np.isfinite(before)):
-            there, here = (
-                tuple(slice(x, None) for x in c),
-                tuple(slice(None, -x or None) for x in c),
-            )
+            there = tuple(slice(x, None) for x in c)
+            here = tuple(slice(None, -x or None) for x in c)
             added[there] = np.logaddexp(added[there], term[here] + before[tuple(c)])
         total = added
     ln_sum = float(logsumexp(np.flip(total) + term))
@@ -84,14 +82,12 @@ def ln_likelihood(prior: Floats, phi: Floats, s: Floats, counts: Any, p: Floats 
 
 def drawn(rng: Rng, kind: Kind) -> tuple[Any, Any, Floats, float]:
     """A model, a document, its exposureless counts, and the true value."""
-    n_topics, n_shared = (
-        round(log_uniform(rng, kind.topics)),
-        int(rng.integers(*kind.shared, endpoint=True)),
-    )
+    n_topics = round(log_uniform(rng, kind.topics))
+    n_shared = int(rng.integers(*kind.shared, endpoint=True))
     own = rng.integers(*kind.own, endpoint=True, size=n_topics) + (n_topics == 1 or not n_shared)
-    shared = (
-        rng.dirichlet(np.full(n_shared, 0.5), n_topics) if n_shared else np.empty((n_topics, 0))
-    )
+    shared = np.empty((n_topics, 0))
+    if n_shared:
+        shared = rng.dirichlet(np.full(n_shared, 0.5), n_topics)
     if kind.alike:
         shared = shared[:1] * np.exp(rng.normal(0, kind.alike, shared.shape))
     phi = np.hstack([np.maximum(shared, 1e-6), np.zeros((n_topics, own.sum()))])
@@ -102,9 +98,8 @@ def drawn(rng: Rng, kind: Kind) -> tuple[Any, Any, Floats, float]:
     s[rng.random(n_topics) < kind.unbursty] = np.inf
     prior = log_uniform(rng, kind.prior) * rng.gamma(2, 0.5, n_topics) + 1e-6
     theta = rng.dirichlet(np.maximum(prior, 0.05))
-    versions = np.array(
-        [rng.dirichlet(min(x, 1e6) * row + 1e-3) for x, row in zip(s, phi, strict=True)]
-    )
+    parameters = np.minimum(s, 1e6)[:, np.newaxis] * phi + 1e-3
+    versions = np.array([rng.dirichlet(row) for row in parameters])
     versions = versions * (phi > 0) + 1e-12 * phi
     words = theta @ versions
     most = min(kind.tokens[1], 2e4 / n_topics)

@@ -12,6 +12,7 @@ from benches.record import Table, holds, main, save
 from numpy.typing import NDArray
 
 import polyabayes as pb
+from polyabayes._support.arrays import Floats, Integers
 from polyabayes.likelihood.blocks import has_error, unreliable
 
 COMMAND = "python -m benches.truth.coverage"
@@ -20,20 +21,13 @@ N_DOCUMENTS, N_WORDS = 200, 30
 FAR = 4.0
 # Multiply-adds up to which "auto" may sum a document, so that it estimates nearly all of them.
 SAMPLED = 1e4
-COLUMNS = {
-    "data": "s",
-    "method": "s",
-    "estimates": ",",
-    "coverage of 95 % intervals": ".1%",
-    "beyond 4 errors": "d",
-    "of them without a warning": "d",
-    "median ±, nats": ".2g",
-}
+COLUMNS = {"data": "s", "method": "s", "estimates": ",", "coverage of 95 % intervals": ".1%"}
+COLUMNS |= {"beyond 4 errors": "d", "of them without a warning": "d", "median ±, nats": ".2g"}
 # Methods with a standard error that are asked for by name; "auto" would sum these documents.
 DOCUMENT_METHODS = ("annealed", "smc", "smc-lookahead", "left-to-right-sequential", "chib")
 
 
-def models() -> Iterator[tuple[str, Any, NDArray[np.int64]]]:
+def models() -> Iterator[tuple[str, Any, Integers]]:
     """Models of several kinds with documents that are drawn from them."""
     rng = np.random.default_rng(0)
     for name, n_topics, alpha, n_tokens in (
@@ -49,12 +43,12 @@ def models() -> Iterator[tuple[str, Any, NDArray[np.int64]]]:
         yield name, model, drawn(rng, weights @ topics, n_tokens)
 
 
-def drawn(rng: np.random.Generator, words: NDArray[np.float64], n_tokens: int) -> Any:
+def drawn(rng: np.random.Generator, words: Floats, n_tokens: int) -> Any:
     """Documents with these probabilities of words."""
     return np.array([rng.multinomial(n_tokens, row / row.sum()) for row in words])
 
 
-def add(table: Table, name: str, method: str, result: Any, truth: NDArray[np.float64]) -> None:
+def add(table: Table, name: str, method: str, result: Any, truth: Floats) -> None:
     """A row of all documents."""
     distance, error = result.values - truth, result.std_errors
     far = np.abs(distance) > FAR * np.maximum(error, 1e-9)

@@ -9,8 +9,8 @@ from benches.truth.coverage import SAMPLED, doubted, drawn
 from benches.truth.table import Outcome, Simulator
 
 import polyabayes as pb
+from polyabayes._support.arrays import Floats
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Rng = np.random.Generator
 # Multiply-adds of a sum that is the truth; of a long run where none is affordable; and of a longer
 # one where that has a larger error than the estimate, or than ln of a mean can be corrected for.
@@ -122,9 +122,8 @@ def similar(rng: Rng) -> Case:
 def repeated(rng: Rng) -> Case:
     """Many tokens of few words."""
     n_topics = size(rng, 3, 20)
-    return of_prior(
-        rng, n_topics, topics(rng, n_topics, size(rng, 5, 20), 0.5), size(rng, 100, 1000)
-    )
+    phi = topics(rng, n_topics, size(rng, 5, 20), 0.5)
+    return of_prior(rng, n_topics, phi, size(rng, 100, 1000))
 
 
 def own_prior(rng: Rng) -> Case:
