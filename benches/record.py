@@ -61,8 +61,9 @@ def main(*parts: Callable[..., None]) -> None:
     parser = argparse.ArgumentParser()
     names = parser.add_subparsers(metavar="PART", required=len(sys.argv) > 1)
     for part in parts:
-        told = part.__doc__ and part.__doc__.splitlines()[0]
-        command = names.add_parser(part.__name__.replace("_", "-"), help=told, description=told)
+        told = (part.__doc__ or "").partition("\n")[0]
+        options = {"help": told.replace("%", "%%"), "description": told}
+        command = names.add_parser(part.__name__.replace("_", "-"), **options)
         command.set_defaults(part=part)
         for name, option in inspect.signature(part).parameters.items():
             kind = {"default": option.default, "type": option.annotation}

@@ -57,9 +57,8 @@ def missing_sections(thing):
     docstring = inspect.getdoc(thing) or ""
     signature = inspect.signature(thing)
     wanted = ["Examples"]
-    if parameter_names(thing) and not (
-        inspect.isclass(thing) and has_section(docstring, "Attributes")
-    ):
+    is_returned = inspect.isclass(thing) and has_section(docstring, "Attributes")
+    if parameter_names(thing) and not is_returned:
         wanted.append("Parameters")
     if not inspect.isclass(thing) and signature.return_annotation not in NOTHING_RETURNED:
         wanted.append("Returns")

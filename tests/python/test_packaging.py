@@ -29,9 +29,8 @@ def test_every_text_is_there():
 
 
 def test_errors_name_extras_of_the_package():
-    extras = set(
-        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"])
     ways = (
         r'polyabayes\[(?P<a>\w+)\]|need\("\w+", "(?P<b>\w+)"|import_optional\([^()]*"(?P<c>\w+)"\)'
     )

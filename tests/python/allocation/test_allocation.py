@@ -89,9 +89,8 @@ def test_draws_of_one_hidden_value_are_the_data():
     draws = model.sample_posterior(counts, 3)
     assert draws.evidence.method == "exact"
     assert len(draws) == 3
-    assert draws.log_joint == pytest.approx(
-        model.log_evidence(counts, given_total=True).value, rel=1e-12
-    )
+    evidence = model.log_evidence(counts, given_total=True)
+    assert draws.log_joint == pytest.approx(evidence.value, rel=1e-12)
     assert draws.counts["s"].tolist() == 3 * [[[counts.sum()]]]
     assert draws.counts["j"][0, :, 0].tolist() == counts.sum(axis=0).tolist()
 

@@ -48,9 +48,7 @@ def all_allocations(draws):
     states = [dict(zip(levels, values, strict=True)) for values in product(*levels.values())]
     every = np.array([*product(*(divisions(n, len(states)) for n in draws.tensor.counts))])
     # Tied nodes have one table.
-    tables = {
-        id(counts): np.zeros((len(every), *counts.shape[1:])) for counts in draws.counts.values()
-    }
+    tables = {id(x): np.zeros((len(every), *x.shape[1:])) for x in draws.counts.values()}
     found = {node: tables[id(counts)] for node, counts in draws.counts.items()}
     for cell, place in enumerate(draws.tensor.coordinates):
         for at, state in enumerate(states):
@@ -199,9 +197,8 @@ def test_gibbs_sampling_visits_allocations_by_their_probability(case):
 
 
 def test_draws_are_copied_and_pickled():
-    draws = AllocationModel.symmetric_cp(3, 2, ["i", "j", "k"]).sample_posterior(
-        CUBE, 8, random_state=0
-    )
+    model = AllocationModel.symmetric_cp(3, 2, ["i", "j", "k"])
+    draws = model.sample_posterior(CUBE, 8, random_state=0)
     for other in (pickle.loads(pickle.dumps(draws)), copy.deepcopy(draws)):
         np.testing.assert_array_equal(other.log_joint, draws.log_joint)
         for mine, theirs in zip(draws.allocation(3)[:2], other.allocation(3)[:2], strict=True):

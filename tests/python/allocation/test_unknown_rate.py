@@ -46,9 +46,8 @@ def test_a_sharp_prior_is_a_number():
 def test_missing_cells_are_averaged_over_the_rate(method):
     shape, inverse_scale = 3.0, 20.0
     options = {"concentration": 4.0}
-    found = AllocationModel.nmf(1, rate=(shape, inverse_scale), **options).predict_missing(
-        HOLED, method
-    )
+    model = AllocationModel.nmf(1, rate=(shape, inverse_scale), **options)
+    found = model.predict_missing(HOLED, method)
     x = np.linspace(-9.0, 1.5, 64)
     ln_prior = shape * (x + np.log(inverse_scale)) - inverse_scale * np.exp(x)
     ln_weights = ln_prior - special.gammaln(shape) + np.log(x[1] - x[0])

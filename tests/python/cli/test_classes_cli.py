@@ -37,9 +37,8 @@ def test_classes_are_those_of_the_api(survey, tmp_path, capsys):
     assert found["class"].tolist() == expected.predict(frame).tolist()
     shares = found[["class_0", "class_1"]].to_numpy()
     assert shares == pytest.approx(expected.predict_proba(frame), abs=1e-12)
-    assert pd.read_csv(profiles).probability.to_numpy() == pytest.approx(
-        expected.profiles()["probability"]
-    )
+    found = pd.read_csv(profiles).probability.to_numpy()
+    assert found == pytest.approx(expected.profiles()["probability"])
     assert pb.load(model).class_weights_.tolist() == expected.class_weights_.tolist()
     assert picture.stat().st_size > 1000
 
@@ -51,9 +50,8 @@ def test_effects_of_covariates_are_printed(survey, capsys):
     options = ["--items", "q1,q2,q3", "--classes", "2", "--formula", "~ age", "--seed", "0"]
     assert run("classes", survey, *options) == 0
     output = capsys.readouterr().out
-    found = pb.LatentClassAnalysis(
-        2, items=["q1", "q2", "q3"], formula="~ age", random_state=0
-    ).fit(frame)
+    options = {"items": ["q1", "q2", "q3"], "formula": "~ age", "random_state": 0}
+    found = pb.LatentClassAnalysis(2, **options).fit(frame)
     assert str(found.effects()) in output
     assert "age" in output
 
@@ -69,10 +67,8 @@ def test_none_is_an_answer_and_na_is_a_missing_one(survey, capsys):
 
 
 def test_tables_go_to_standard_output(survey, capsys):
-    assert (
-        run("classes", survey, "--items", "q1,q2", "--method", "em", "--classes", "2", "-o", "-")
-        == 0
-    )
+    options = ["--items", "q1,q2", "--method", "em", "--classes", "2"]
+    assert run("classes", survey, *options, "-o", "-") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "row,class,class_0,class_1"
     assert len(lines) == 61

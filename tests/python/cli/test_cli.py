@@ -27,9 +27,7 @@ def test_fit_pfa_passes_its_options(folder, tmp_path):
     arguments = f"fit pfa {folder / 'train.npz'} -k {K} --prior gamma --max-iter 30 --burn-in 10"
     status = run(*arguments.split(), "--seed", 5, "--jobs", 1, "-o", tmp_path / "p.safetensors")
     assert status == 0
-    made, expected = (
-        pb.load(path) for path in (tmp_path / "p.safetensors", folder / "pfa.safetensors")
-    )
+    made, expected = pb.load(tmp_path / "p.safetensors"), pb.load(folder / "pfa.safetensors")
     np.testing.assert_array_equal(made.components_, expected.components_)
     np.testing.assert_array_equal(made.shape_, expected.shape_)
     assert made.vocabulary_ is not None

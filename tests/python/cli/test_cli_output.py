@@ -52,9 +52,8 @@ def limited(n_bytes, *arguments):
 def test_a_model_without_room_is_refused_before_training(folder):
     done = limited(900, *FIT, "-o", "m.safetensors")
     assert done.returncode == 2
-    assert done.stderr == (
-        "polyabayes: error: cannot write 960 bytes to the folder .: File too large\n"
-    )
+    told = "polyabayes: error: cannot write 960 bytes to the folder .: File too large\n"
+    assert done.stderr == told
     assert not (folder / "m.safetensors").exists()
 
 

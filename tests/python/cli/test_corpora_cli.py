@@ -45,9 +45,8 @@ def test_columns_are_named(fitted, name, content, options, words):
 
 def test_triplets_with_unknown_headers_are_a_warning(fitted, capsys):
     assert fitted("x.csv", "u,i,c\n7,30,2\n7,31,5\n9,30,4\n")[0] == 0
-    assert "--document u --word i --count c; if not, --read-option layout=wide" in (
-        capsys.readouterr().err
-    )
+    told = "--document u --word i --count c; if not, --read-option layout=wide"
+    assert told in capsys.readouterr().err
 
 
 def test_rows_of_metadata_are_matched_by_a_column_of_names(tmp_path, capsys):

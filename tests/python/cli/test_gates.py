@@ -22,11 +22,8 @@ def models(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     counts = rng.multinomial(20, [0.6, 0.3, 0.1], size=30)
     pb.write_corpus(pb.Corpus(counts, ["a", "b", "c"]), "test.npz")
-    for name, topic in (
-        ("good", [0.6, 0.3, 0.1]),
-        ("bad", [0.1, 0.3, 0.6]),
-        ("zero", [0.5, 0.5, 0]),
-    ):
+    topics = {"good": [0.6, 0.3, 0.1], "bad": [0.1, 0.3, 0.6], "zero": [0.5, 0.5, 0]}
+    for name, topic in topics.items():
         known_lda(1.0, [topic], vocabulary=["a", "b", "c"]).save(f"{name}.safetensors")
     return pb.log_likelihood(pb.read_model("good.safetensors"), counts)
 

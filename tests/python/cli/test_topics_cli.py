@@ -32,9 +32,8 @@ def test_the_number_of_topics_is_chosen(corpus, tmp_path, capsys):
 @pytest.fixture(scope="module")
 def model(corpus, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("model") / "lda.safetensors")
-    pb.LatentDirichletAllocation(3, max_iter=40, random_state=0).fit(pb.read_corpus(corpus)).save(
-        path
-    )
+    lda = pb.LatentDirichletAllocation(3, max_iter=40, random_state=0)
+    lda.fit(pb.read_corpus(corpus)).save(path)
     return path
 
 
@@ -120,9 +119,8 @@ def named(tmp_path):
         ["=a", "b", "c", "d"],
         metadata={"year": [1999, 1999, 2024, 2024]},
     )
-    lda = known_lda(
-        0.1, [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]], vocabulary=corpus.vocabulary, random_state=0
-    )
+    phi = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]
+    lda = known_lda(0.1, phi, vocabulary=corpus.vocabulary, random_state=0)
     pb.write_corpus(corpus, tmp_path / "corpus.npz")
     lda.save(tmp_path / "lda.safetensors")
     return tmp_path / "lda.safetensors", tmp_path / "corpus.npz", corpus, lda
@@ -136,9 +134,8 @@ def test_topic_weights_are_written_with_ids_and_deviations(named, tmp_path, caps
     assert [row["document"] for row in rows] == ["'=a", "'=a", "b", "b", "c", "c", "d", "d"]
     assert [float(row["std"]) for row in rows] == expected.std.ravel().tolist()
     assert run("transform", model, path, "-o", tmp_path / "weights.parquet", "--jobs", "1") == 0
-    pd.testing.assert_frame_equal(
-        pd.read_parquet(tmp_path / "weights.parquet"), expected.to_frame()
-    )
+    found = pd.read_parquet(tmp_path / "weights.parquet")
+    pd.testing.assert_frame_equal(found, expected.to_frame())
     other = tmp_path / "other.npz"
     pb.write_corpus(pb.Corpus([[2, 1]], ["urn", "zebra"]), other)
     assert run("transform", model, other, "--unseen", "drop") == 0
@@ -163,9 +160,8 @@ def test_no_terminal_takes_a_word_or_name_for_a_command(tmp_path, capsys, monkey
     words = ["a\x1b[2J", "\x1b]0;title\x07b", "é"]
     documents, fitted = tmp_path / "corpus.npz", tmp_path / "lda.safetensors"
     pb.write_corpus(pb.Corpus([[3, 1, 0], [0, 2, 4]], words, ["\x1b[1m", "d"]), documents)
-    pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(pb.read_corpus(documents)).save(
-        fitted
-    )
+    lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0)
+    lda.fit(pb.read_corpus(documents)).save(fitted)
     assert run("topics", fitted, documents) == 0
     assert run("score", "no\x1b[31m\udcff.safetensors", documents) == 2
     found = capsys.readouterr()

@@ -28,7 +28,6 @@ def in_browser(page):
         pytest.skip("no Chromium here: apt-get install chromium")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={page.parent}/home"]
     flags += ["--virtual-time-budget=2000", "--dump-dom", page.as_uri()]
-    done = subprocess.run(
-        [browser, *flags], capture_output=True, text=True, timeout=120, check=True
-    )
+    how = {"capture_output": True, "text": True, "timeout": 120, "check": True}
+    done = subprocess.run([browser, *flags], **how)
     return done.stdout

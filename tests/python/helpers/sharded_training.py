@@ -70,8 +70,7 @@ def assert_same(found, expected):
     for name in ("n_iter_", "seed_", "n_features_in_", "n_active_"):
         assert getattr(found, name) == getattr(expected, name), name
     for name in ("n_iter", "log_joint", "held_out"):
-        np.testing.assert_array_equal(
-            getattr(found.trace_, name), getattr(expected.trace_, name), name
-        )
+        pair = (getattr(model.trace_, name) for model in (found, expected))
+        np.testing.assert_array_equal(*pair, name)
     for one, other in zip(found.last_sample_, expected.last_sample_, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -205,9 +205,8 @@ def topics_by_counts(model):
 
 
 def test_tomotopy_models_by_metadata_have_the_prior_of_each_value():
-    model = of_tomotopy(
-        "DMRModel", TEXTS, lambda number: {"metadata": "ab"[number % 2]}, k=3, sigma=1.0
-    )
+    sides = [{"metadata": "ab"[number % 2]} for number in range(len(TEXTS))]
+    model = of_tomotopy("DMRModel", TEXTS, sides.__getitem__, k=3, sigma=1.0)
     lambdas = np.asarray(model.lambdas, dtype=np.float64)
     for column, value in enumerate(model.metadata_dict):
         alpha = np.exp(lambdas[:, column]) + model.alpha_epsilon
@@ -354,9 +353,8 @@ def test_topica_models_of_labels_have_the_topics_of_the_labels():
     model = of_topica("LabeledLDA", options={"labels": labels})
     ours = pb.interop.from_topica(model, labels=["z", "x"])
     kept = [list(model.labels).index(label) for label in ("z", "x")]
-    assert_scores(
-        ours, np.asarray(model.alpha)[kept], rows(model.topic_word)[kept], model.vocabulary
-    )
+    alpha, topics = np.asarray(model.alpha)[kept], rows(model.topic_word)[kept]
+    assert_scores(ours, alpha, topics, model.vocabulary)
     told = "labels must be some of 'x', 'y', 'z'"
     assert_refused(InvalidArgumentError, told, pb.interop.from_topica, model, labels=["w"])
 

@@ -76,9 +76,8 @@ def test_a_fit_of_r_is_scored_as_its_integral(theirs):
     np.testing.assert_allclose(found.values, expected, atol=1e-7)
     assert set(found.methods.tolist()) == {"exact"}
     survey = dict(zip(("treatment", "pid_rep"), design.T[1:3], strict=True))
-    by_names = pb.log_likelihood(
-        pb.read_model(STM / "gadarianFit.RData"), counts, covariates=survey
-    )
+    model = pb.read_model(STM / "gadarianFit.RData")
+    by_names = pb.log_likelihood(model, counts, covariates=survey)
     np.testing.assert_array_equal(by_names.values, found.values)
     same = pb.interop.from_stm(theirs, name="gadarianFit")
     np.testing.assert_array_equal(same.components_, model.components_)
@@ -139,14 +138,12 @@ def test_models_of_pythons_structural_topic_model(monkeypatch):
     monkeypatch.setattr(StructuralTopicModel, "__module__", "stm.stm")
     theirs, counts = StructuralTopicModel(), np.array([[4, 0, 2]])
     (found,) = pb.log_likelihood(theirs, counts).values
-    assert found == pytest.approx(
-        by_quadrature(theirs.components_, [0.3], [[0.5]], counts[0]), abs=1e-7
-    )
+    expected = by_quadrature(theirs.components_, [0.3], [[0.5]], counts[0])
+    assert found == pytest.approx(expected, abs=1e-7)
     theirs.gamma_ = np.array([[0.3], [-1.0]])
     (found,) = pb.log_likelihood(theirs, counts, covariates=[[1.0, 2.0]]).values
-    assert found == pytest.approx(
-        by_quadrature(theirs.components_, [-1.7], [[0.5]], counts[0]), abs=1e-7
-    )
+    expected = by_quadrature(theirs.components_, [-1.7], [[0.5]], counts[0])
+    assert found == pytest.approx(expected, abs=1e-7)
     theirs.content_levels_ = np.array([1, 2])
     theirs.aspect_components_ = np.stack([theirs.components_, theirs.components_[::-1]])
     model = pb.interop.from_stm(theirs, level=2, vocabulary=["a", "b", "c"])

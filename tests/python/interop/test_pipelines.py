@@ -44,9 +44,8 @@ def test_functions_take_the_pipeline_and_see_words(pipeline):
     counts = pb.Corpus(CountVectorizer().fit_transform(TEXTS), sorted(words))
     of_texts = pb.log_likelihood(pipeline, TEXTS, random_state=0)
     bare = clone(pipeline[-1]).fit(counts)
-    np.testing.assert_array_equal(
-        of_texts.values, pb.log_likelihood(bare, counts, random_state=0).values
-    )
+    expected = pb.log_likelihood(bare, counts, random_state=0)
+    np.testing.assert_array_equal(of_texts.values, expected.values)
     drawn = pb.plotting.plot_topics(pipeline, n_words=3)
     assert set(top.ravel()) <= {text.get_text() for text in drawn.texts}
     for plot in (pb.plotting.plot_trace, pb.plotting.plot_topic_weights):

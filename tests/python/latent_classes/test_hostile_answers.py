@@ -61,9 +61,8 @@ def test_blanks_of_options_that_were_not_chosen_are_answers_by_the_call():
     frame = GOOD.assign(b=["tea", None] * 3, c=[None, 1.0] * 3)
     classes = pb.LatentClassAnalysis(1, random_state=0)
     call = call_of(InvalidArgumentError, classes.fit, frame)
-    assert set(classes.fit(eval(call, {"frame": frame})).predict(GOOD.assign(b=True, c=False))) == {
-        0
-    }
+    fitted = classes.fit(eval(call, {"frame": frame}))
+    assert set(fitted.predict(GOOD.assign(b=True, c=False))) == {0}
 
 
 def test_counts_that_are_left_out_are_warned_of():

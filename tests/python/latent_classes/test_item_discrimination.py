@@ -79,9 +79,8 @@ def test_probabilities_are_sums_over_the_sets_of_items_that_tell() -> None:
             alike = ln_mean([ln_answers(counts.sum(axis=1), a) for a in PARAMETERS])
             for tells, mass in masses.items():
                 left_out = alike.sum() - alike[list(tells)].sum()
-                terms.append(
-                    np.log(mass) + ln_prior + ln_mean(own[:, tells].sum(axis=1)) + left_out
-                )
+                ln_own = ln_mean(own[:, tells].sum(axis=1))
+                terms.append(np.log(mass) + ln_prior + ln_own + left_out)
         found[n_classes] = special.logsumexp(terms)
     for row in classes.choice_.rows:
         assert row["log_evidence"] == pytest.approx(found[row["n_classes"]], abs=1e-9)

@@ -56,9 +56,8 @@ def test_evidences_are_those_of_all_paths(is_invariant: bool, is_stationary: boo
             terms.append(sum(ln_table(table.T[None], own)[0] for table, own in tables))
     exact = special.logsumexp(terms) - np.log(2)
     waves = Waves.of(rows, slots, (2,) * n_tables, is_stationary)
-    ratios = np.exp(
-        [sampled(waves, prior, 2, 24, np.random.SeedSequence(s))[0] - exact for s in range(60)]
-    )
+    seeds = map(np.random.SeedSequence, range(60))
+    ratios = np.exp([sampled(waves, prior, 2, 24, seed)[0] - exact for seed in seeds])
     assert ratios.mean() == pytest.approx(1, abs=4 * ratios.std() / np.sqrt(60))
     assert ratios.std() < 0.5
 

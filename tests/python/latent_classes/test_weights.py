@@ -22,9 +22,8 @@ def planted(n_rows: int, seed: int) -> pd.DataFrame:
     """Two classes; those of the second are twice as likely to be in the sample."""
     rng = np.random.default_rng(seed)
     classes = rng.choice(2, n_rows, p=[0.6 / 1.4, 0.8 / 1.4])
-    frame = pd.DataFrame(
-        (rng.random((n_rows, 5)) < YES[classes]).astype(int), columns=list("abcde")
-    )
+    answers = (rng.random((n_rows, 5)) < YES[classes]).astype(int)
+    frame = pd.DataFrame(answers, columns=list("abcde"))
     return frame.assign(wt=np.where(classes == 0, 1.5, 0.75) * rng.uniform(0.8, 1.2, n_rows))
 
 
@@ -207,9 +206,8 @@ def test_errors_know_replicate_weights() -> None:
 
 def test_probabilities_of_0_have_no_error() -> None:
     answers = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, 1]], [30, 20, 10], axis=0)
-    table = (
-        pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers).profiles().to_frame()
-    )
+    fitted = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
+    table = fitted.profiles().to_frame()
     at_edge = (table.probability < 1e-6) | (table.probability > 1 - 1e-6)
     assert at_edge.any()
     assert table.lower.isna().equals(at_edge)

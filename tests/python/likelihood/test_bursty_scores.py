@@ -42,11 +42,8 @@ def allocations(a, s, document, scale=1.0):
 
 
 def true_lda(s, document, a=ALPHA):
-    return (
-        logsumexp(allocations(a, s, document)[0])
-        + gammaln(a.sum())
-        - gammaln(a.sum() + sum(document))
-    )
+    ln_sum = logsumexp(allocations(a, s, document)[0])
+    return ln_sum + gammaln(a.sum()) - gammaln(a.sum() + sum(document))
 
 
 @pytest.mark.parametrize("s", CONCENTRATIONS)
@@ -112,9 +109,8 @@ def test_estimates_are_right_within_their_errors(method, options):
     for s in CONCENTRATIONS[:2]:
         for model in (lda(s), pfa(s)):
             exact = pb.log_likelihood(model, DOCUMENTS, "exact").values
-            found = pb.log_likelihood(
-                model, DOCUMENTS, method, n_replicates=200, random_state=3, **options
-            )
+            run = {"n_replicates": 200, "random_state": 3} | options
+            found = pb.log_likelihood(model, DOCUMENTS, method, **run)
             error = np.abs(found.values - exact) / found.std_errors
             assert error.max() < 4, (method, error)
             assert found.std_errors.max() < 0.25

@@ -117,9 +117,8 @@ def test_impossible_documents_are_left_out_and_their_models_come_last():
     row = frame.loc["no first word"]
     assert (row["nats_per_token"], row["perplexity"]) == (-np.inf, np.inf)
     # The others are compared on the documents that both can produce.
-    shared = pb.compare(
-        {name: models[name] for name in ("fine", "no first word")}, counts[[1, 3, 5]]
-    )
+    del models["no last word"]
+    shared = pb.compare(models, counts[[1, 3, 5]])
     expected = shared.difference("fine", "no first word")
     assert comparison.difference("fine", "no first word") == pytest.approx(expected, rel=1e-12)
     # A model that cannot produce what the best can is behind by any measure.

@@ -177,9 +177,8 @@ def test_perplexity_is_that_of_the_same_division(data, method):
     rng = np.random.default_rng(6)
     parts = pb.split_tokens(documents, 0.3, rng)
     result = pb.log_completion(models["lda"], *parts, method, random_state=rng)
-    perplexity = pb.completion_perplexity(
-        models["lda"], documents, method, held_out=0.3, random_state=6
-    )
+    options = {"held_out": 0.3, "random_state": 6}
+    perplexity = pb.completion_perplexity(models["lda"], documents, method, **options)
     assert perplexity.value == pytest.approx(math.exp(-result.total / parts[1].n_tokens), rel=1e-12)
     expected = perplexity.value * result.total_std_error / parts[1].n_tokens
     assert perplexity.std_error == pytest.approx(expected, rel=1e-12)

@@ -65,9 +65,8 @@ def test_exact_values_of_every_event(case):
     model = model_of(case)
     for name, expected in by_definition(case).items():
         event, given_length = name.split("_")[1], name.endswith("length") or case["model"] == "lda"
-        found = pb.log_likelihood(
-            model, [case["counts"]], "exact", event=event, given_length=given_length
-        )
+        asked = {"event": event, "given_length": given_length}
+        found = pb.log_likelihood(model, [case["counts"]], "exact", **asked)
         assert found.values[0] == pytest.approx(case[name], rel=1e-11, abs=1e-11)
         assert expected == pytest.approx(case[name], rel=1e-11, abs=1e-11)
         assert (found.std_errors[0], found.n_effs[0]) == (0, np.inf)
@@ -166,9 +165,8 @@ def test_bits_depend_on_nothing_but_seed_and_document(dense, method):
     corpus, model, _ = dense
 
     def values(counts, n_jobs=1, seed=5):
-        result = pb.log_likelihood(
-            model, counts, method, n_samples=50, random_state=seed, n_jobs=n_jobs
-        )
+        run = {"n_samples": 50, "random_state": seed, "n_jobs": n_jobs}
+        result = pb.log_likelihood(model, counts, method, **run)
         return np.column_stack([result.values, result.std_errors, result.n_effs])
 
     expected = values(corpus)

@@ -218,9 +218,8 @@ def test_a_comparison_stops_below_the_error_between_documents():
 
 def test_the_error_of_a_difference_holds():
     """Mean squares of errors in units of the reported ones: 20 seeds against long runs."""
-    expected, _ = compared(method="annealed", n_samples=3000, random_state=1).difference(
-        "one", "other"
-    )
+    long = compared(method="annealed", n_samples=3000, random_state=1)
+    expected, _ = long.difference("one", "other")
     errors = []
     for seed in range(20):
         found = compared(error_share=0.3, random_state=seed)

@@ -161,14 +161,12 @@ def test_flags_matrices_and_levels_that_do_not_occur():
         assert model.covariate_names_.tolist() == names
         few = described[:5]
         plain = {"party": FRAME["party"][:5].tolist()}
-        np.testing.assert_array_equal(
-            model.score_samples(few), model.score_samples(few, covariates=plain)
-        )
+        expected = model.score_samples(few, covariates=plain)
+        np.testing.assert_array_equal(model.score_samples(few), expected)
     texts = CORPUS.with_metadata(FRAME.assign(party=FRAME["party"].astype("string")))
     plain = lda(formula="~ party").fit(CORPUS)
-    np.testing.assert_array_equal(
-        lda(formula="~ party").fit(texts).coefficients_, plain.coefficients_
-    )
+    by_texts = lda(formula="~ party").fit(texts)
+    np.testing.assert_array_equal(by_texts.coefficients_, plain.coefficients_)
     np.testing.assert_array_equal(plain.score_samples(texts[:5]), plain.score_samples(CORPUS[:5]))
     centred = lda(formula="~ cr(day, df=3, constraints='center')").fit(CORPUS)
     assert len(centred.covariate_names_) == 4

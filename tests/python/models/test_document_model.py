@@ -41,9 +41,8 @@ def test_each_document_may_have_a_dirichlet_of_its_own(method):
 @pytest.mark.parametrize("method", ["annealed", "smc-lookahead", "smc", "left-to-right", "chib"])
 def test_samplers_take_priors_of_documents(method):
     sizes = {"n_samples": 60} if method in ("annealed", "chib") else {"n_particles": 100}
-    found = pb.log_likelihood(
-        lda(1.0), DOCUMENTS, method, doc_topic_prior=PRIORS, random_state=1, **sizes
-    )
+    options = {"doc_topic_prior": PRIORS, "random_state": 1} | sizes
+    found = pb.log_likelihood(lda(1.0), DOCUMENTS, method, **options)
     off = found.values - by_document()
     assert np.all(np.abs(off) <= 4 * found.std_errors + 1e-12)
 
@@ -77,9 +76,8 @@ def test_regression_on_covariates_is_a_prior_for_each_document():
 def test_covariates_are_columns_of_the_metadata():
     frame = pd.DataFrame({"other": 1, "x": [0.0, 1.0, -1.0, 0.5], "one": 1.0})
     corpus = pb.Corpus(DOCUMENTS, metadata=frame)
-    model = pb.DocumentModel.dirichlet(
-        PHI, coefficients=np.ones((3, 2)), covariate_names=["one", "x"]
-    )
+    regression = {"coefficients": np.ones((3, 2)), "covariate_names": ["one", "x"]}
+    model = pb.DocumentModel.dirichlet(PHI, **regression)
     expected = pb.log_likelihood(model, DOCUMENTS, covariates=frame[["one", "x"]].to_numpy())
     for same in (frame.to_dict("list"), pa.Table.from_pandas(frame)):
         found = pb.log_likelihood(model, DOCUMENTS, covariates=same)
@@ -264,10 +262,8 @@ def score(model, *arguments, **options):
 )
 @pytest.mark.parametrize("event", ["sequence", "counts"])
 def test_a_completion_is_the_ratio_of_both_probabilities(model, event):
-    observed, held_out = (
-        np.array([[2, 0, 1, 0], [0, 1, 1, 1]]),
-        np.array([[1, 1, 0, 0], [0, 0, 0, 0]]),
-    )
+    observed = np.array([[2, 0, 1, 0], [0, 1, 1, 1]])
+    held_out = np.array([[1, 1, 0, 0], [0, 0, 0, 0]])
     found = pb.log_completion(model, observed, held_out, event=event)
     both = pb.log_likelihood(model, observed + held_out, event="sequence").values
     expected = both - pb.log_likelihood(model, observed, event="sequence").values

@@ -40,9 +40,7 @@ def test_an_exposure_multiplies_the_odds(event, given_length):
         expected = pb.log_likelihood(model(p), COUNTS[row : row + 1], "exact", **asked).total
         assert found[row] == pytest.approx(expected, rel=1e-12, abs=1e-12)
         # The same rates again, by topics of other sizes.
-        scaled = pb.log_likelihood(
-            model(0.4, exposure * TOPICS), COUNTS[row : row + 1], "exact", **asked
-        )
+        scaled = pb.log_likelihood(model(0.4, exposure * TOPICS), COUNTS[[row]], "exact", **asked)
         assert found[row] == pytest.approx(scaled.total, rel=1e-12, abs=1e-12)
 
 
@@ -80,9 +78,7 @@ def test_every_estimator_has_the_value_of_the_scaled_model(method, options):
     sizes = [0.1, 7.0, 3.0]
     found = pb.log_likelihood(scaled(1.0), ROWS, method, exposure=sizes, random_state=3, **options)
     for row, exposure in enumerate(sizes):
-        other = pb.log_likelihood(
-            scaled(exposure), ROWS[row : row + 1], method, random_state=3, **options
-        )
+        other = pb.log_likelihood(scaled(exposure), ROWS[[row]], method, random_state=3, **options)
         error = np.hypot(found.std_errors[row], other.std_errors[0])
         # The recursion claims no error, and has the same bits but for rounding.
         slack = 1e-12 if method == "recursive" else 4 * min(error, 0.4)
@@ -91,9 +87,7 @@ def test_every_estimator_has_the_value_of_the_scaled_model(method, options):
 
 @pytest.mark.parametrize("exposure", [0.05, 0.2, 30.0])
 def test_completions_and_weights_are_those_of_the_scaled_model(exposure):
-    observed, held_out = (
-        pb.Corpus([row], exposure=exposure) for row in ([2, 0, 1, 3], [0, 1, 1, 0])
-    )
+    observed, held_out = (pb.Corpus([x], exposure=exposure) for x in ([2, 0, 1, 3], [0, 1, 1, 0]))
     found = pb.log_completion(scaled(1.0), observed, held_out, "exact").total
     plain = observed.with_exposure(None), held_out.with_exposure(None)
     expected = pb.log_completion(scaled(exposure), *plain, "exact").total
@@ -209,9 +203,8 @@ def batches():
     exposure = np.exp(rng.normal(0, 0.7, 80)) * (1 + 2 * batch)
     theta = 3 * rng.gamma(np.exp(batch[:, None] * [0.0, 0.7, 1.0]))
     counts = rng.poisson(exposure[:, None] * np.repeat(theta / 10, 10, axis=1))
-    return pb.Corpus(counts, exposure=exposure).with_metadata(
-        {"batch": np.array(["a", "b"])[batch]}
-    )
+    names = {"batch": np.array(["a", "b"])[batch]}
+    return pb.Corpus(counts, exposure=exposure).with_metadata(names)
 
 
 def by_batch(max_iter=200, **options):

@@ -230,9 +230,8 @@ def test_an_interruption_keeps_the_draws_of_whole_chains(monkeypatch):
 @pytest.mark.parametrize("variables", [EVERY, ("phi",), ("theta",), ("z",)])
 def test_inference_data_hold_the_draws_and_name_words_documents_and_tokens(variables):
     corpus = make_corpus()
-    chains = pb.sample_chains(
-        PFA(3, max_iter=20, thin=2), corpus, 2, variables=variables, random_state=0
-    )
+    pfa = PFA(3, max_iter=20, thin=2)
+    chains = pb.sample_chains(pfa, corpus, 2, variables=variables, random_state=0)
     data = chains.to_inference_data()
     np.testing.assert_array_equal(data["sample_stats"]["lp"], chains.draws.pop("log_joint"))
     dims = dict.fromkeys(("topic_share", "shape", "probability"), ("rank",))

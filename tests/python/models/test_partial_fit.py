@@ -35,9 +35,8 @@ def test_batches_of_one_topic_add_up():
         model.partial_fit(COUNTS[start : start + 5])
     whole = LDA(1, topic_word_prior=0.3, max_iter=5, random_state=0).fit(COUNTS)
     np.testing.assert_allclose(model.components_, whole.components_, rtol=1e-12)
-    np.testing.assert_allclose(
-        model.last_sample_.topic_word, whole.last_sample_.topic_word, rtol=1e-12
-    )
+    last, expected = model.last_sample_.topic_word, whole.last_sample_.topic_word
+    np.testing.assert_allclose(last, expected, rtol=1e-12)
     assert model.topic_counts_.tolist() == [COUNTS.sum()]
 
 

@@ -21,9 +21,8 @@ from polyabayes import exceptions as errors
 
 FRAME = pd.DataFrame(COUNTS, columns=list("abcdef"))
 EM = {"fit_method": "em", "max_iter": 8, "random_state": 0}
-DESCRIBED = pb.Corpus(COUNTS).with_metadata(
-    {"party": list("DIRR") * 5, "day": np.arange(20.0) ** 2}
-)
+ROWS = {"party": list("DIRR") * 5, "day": np.arange(20.0) ** 2}
+DESCRIBED = pb.Corpus(COUNTS).with_metadata(ROWS)
 HALVES = {"en": TOPICS[:, :3] / TOPICS[:, :3].sum(axis=1, keepdims=True), "de": TOPICS[:, [3, 5]]}
 HALVES["de"] /= HALVES["de"].sum(axis=1, keepdims=True)
 
@@ -127,11 +126,8 @@ def test_files_tell_what_made_them_and_when(tmp_path, monkeypatch):
     for saved in (model, classes()):
         saved.save(path, notes=notes)
         found = pb.load(path).provenance_
-        assert found == {
-            "version": pb.__version__,
-            "date": "1970-01-02T00:00:00+00:00",
-            "notes": notes,
-        }
+        date = "1970-01-02T00:00:00+00:00"
+        assert found == {"version": pb.__version__, "date": date, "notes": notes}
         assert not hasattr(saved, "provenance_")
     model.save(path)
     loaded = pb.load(path)

@@ -229,9 +229,8 @@ def test_densities_without_a_common_scale_have_axes_of_their_own(data):
     told = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in first.figure.axes]
     assert told == [["3, a", "3, b"], ["4"]]
     assert first is first.figure.axes[0]
-    np.testing.assert_array_equal(
-        first.figure.axes[1].lines[0].get_ydata(), models["4"].trace_.log_joint
-    )
+    line = first.figure.axes[1].lines[0]
+    np.testing.assert_array_equal(line.get_ydata(), models["4"].trace_.log_joint)
     with pytest.raises(errors.InvalidArgumentError, match="no common scale"):
         pb.plotting.plot_trace(models, ax=first)
 

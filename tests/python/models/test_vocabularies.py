@@ -116,9 +116,8 @@ def test_measurements_of_mudata_are_vocabularies():
     pd = pytest.importorskip("pandas")
 
     def measured(counts, words, rows):
-        return anndata.AnnData(
-            counts.astype(float), pd.DataFrame(index=rows), pd.DataFrame(index=words)
-        )
+        frames = pd.DataFrame(index=rows), pd.DataFrame(index=words)
+        return anndata.AnnData(counts.astype(float), *frames)
 
     rows = ["a", "b", "c"]
     # MuData wants different names of variables in all its parts.

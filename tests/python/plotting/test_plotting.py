@@ -59,9 +59,8 @@ def test_bars_are_the_largest_weights_with_their_words_and_numbers():
     shown = [text for text in texts(ax) if re.fullmatch(r"0\.\d+", text)]
     assert shown == ["0.600", "0.200", "0.100"]
     # Equal weights keep the order of the columns.
-    equal = [
-        text.get_text() for text in plot_topics(lda(), topics=[2]).texts if hasattr(text, "xy")
-    ]
+    ax = plot_topics(lda(), topics=[2])
+    equal = [text.get_text() for text in ax.texts if hasattr(text, "xy")]
     assert equal == ["colour", "replace", "urn", "ball", "draw", "count"]
 
 
@@ -82,9 +81,8 @@ def test_topics_do_not_overlap():
         for other in boxes[:i]
     )
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    assert all(
-        left <= box.x0 and box.x1 <= right and top <= box.y0 <= box.y1 <= bottom for box in boxes
-    )
+    assert all(left <= box.x0 and box.x1 <= right for box in boxes)
+    assert all(top <= box.y0 <= box.y1 <= bottom for box in boxes)
     assert titles(ax) == [f"topic {k}" for k in range(8)]
     assert ax.get_xlabel().startswith("8 of 9 topics; bars")
 
@@ -196,9 +194,8 @@ def test_paired_differences_are_drawn_and_written(comparison):
     bands = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
     annotations = texts(ax)
     assert len(bands) == 2
-    assert annotations[0] == f"best: {comparison.results['true'].nats_per_token:.4f}".replace(
-        "-", "−"
-    )
+    best = comparison.results["true"].nats_per_token
+    assert annotations[0] == f"best: {best:.4f}".replace("-", "−")
     for name, band, text in zip(("near", "far"), bands, annotations[1:], strict=True):
         behind, _ = comparison.difference("true", name)
         ends = comparison.interval("true", name, 0.9)
@@ -283,9 +280,8 @@ def test_signatures_are_drawn_in_the_order_of_cosmic():
     rng = np.random.default_rng(0)
     shuffled = rng.permutation(96)
     rows = rng.dirichlet(np.ones(96), 2)
-    model = known_pfa(
-        1.0, 0.5, rows[:, shuffled], vocabulary=[channels[place] for place in shuffled]
-    )
+    words = [channels[place] for place in shuffled]
+    model = known_pfa(1.0, 0.5, rows[:, shuffled], vocabulary=words)
     ax = pb.plotting.plot_signatures(model, [1], labels=["SBS1"])
     heights = {round(bar.get_x() + 0.4): bar.get_height() for bar in ax.patches}
     np.testing.assert_allclose([heights[place] for place in range(96)], rows[1], rtol=1e-12)

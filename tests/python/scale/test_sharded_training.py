@@ -86,11 +86,8 @@ def test_a_shard_without_documents_counts_for_nothing(tmp_path):
     first, second = shards
     folder = tmp_path / "shard-00009"
     folder.mkdir()
-    arrays = {
-        "indptr": np.zeros(1, "<i8"),
-        "indices": np.zeros(0, "<u4"),
-        "data": np.zeros(0, "<u4"),
-    }
+    nothing = np.zeros(0, "<u4")
+    arrays = {"indptr": np.zeros(1, "<i8"), "indices": nothing, "data": nothing}
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
     files = {name: (folder / f"{name}.npy").read_bytes() for name in arrays}
@@ -157,8 +154,6 @@ def test_folders_that_workers_do_not_share_are_named(tmp_path):
         next(training.blocks(shards[0]))
     if os.geteuid() != 0:
         shards.folder.chmod(0o500)
-        with (
-            pytest.raises(FileAccessError, match="checkpoint"),
-            shard_tokens.state_folder(shards, None),
-        ):
+        refused = pytest.raises(FileAccessError, match="checkpoint")
+        with refused, shard_tokens.state_folder(shards, None):
             pass

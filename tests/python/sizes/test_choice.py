@@ -76,9 +76,8 @@ def values(choice):
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_executors_and_order_do_not_matter(corpus, choice, spawned, kind):
     executor = ThreadPoolExecutor(3) if kind == "threads" else spawned
-    found = pb.choose_n_components(
-        LDA, corpus, SIZES[::-1], n_folds=3, random_state=0, executor=executor
-    )
+    options = {"n_folds": 3, "random_state": 0, "executor": executor}
+    found = pb.choose_n_components(LDA, corpus, SIZES[::-1], **options)
     assert values(found) == values(choice)
     assert found.probabilities == choice.probabilities
 
@@ -128,10 +127,9 @@ def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)])
 def test_the_edge_is_said_where_the_choice_was_asked_for(corpus, executor):
+    options = {"n_folds": 3, "random_state": 0, "executor": executor}
     with pytest.warns(errors.EdgeWarning, match="best size, 3, is the largest") as told:
-        found = pb.choose_n_components(
-            LDA, corpus, [1, 2, 3], n_folds=3, random_state=0, executor=executor
-        )
+        found = pb.choose_n_components(LDA, corpus, [1, 2, 3], **options)
     assert found.at_edge == "largest"
     assert [one.filename for one in told if one.category is errors.EdgeWarning] == [__file__]
 
@@ -244,9 +242,8 @@ def test_losses_and_gains_are_told(choice):
     gains = {row["size"]: (row["gain"], row["gain_std_error"]) for row in choice.rows}
     assert gains[3] == first[2:]
     assert np.isnan(gains[1]).all()
-    assert "smallest size that loses at most 0.05, 0.02, 0.01 nats per token: 3, 3, 3" in str(
-        choice
-    )
+    told = "smallest size that loses at most 0.05, 0.02, 0.01 nats per token: 3, 3, 3"
+    assert told in str(choice)
     assert "the curve bends at 3 (loses 0.000)" in str(choice)
 
 

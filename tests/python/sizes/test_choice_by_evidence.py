@@ -42,9 +42,8 @@ def test_the_average_is_that_of_all_allocations(exact):
     np.testing.assert_allclose([*found.probabilities.values()], softmax(scores), atol=1e-9)
     np.testing.assert_allclose([row["score"] for row in found.joint], exact.ravel(), atol=1e-9)
     joint = softmax(exact)
-    np.testing.assert_allclose(
-        [row["probability"] for row in found.joint], joint.ravel(), atol=1e-9
-    )
+    probabilities = [row["probability"] for row in found.joint]
+    np.testing.assert_allclose(probabilities, joint.ravel(), atol=1e-9)
     assert [*found.concentrations] == VALUES
     np.testing.assert_allclose([*found.concentrations.values()], joint.sum(axis=0), atol=1e-9)
     likeliest = [VALUES[index] for index in exact.argmax(axis=1)]

@@ -51,13 +51,10 @@ def test_words_repeat_as_often_as_expected_and_bursts_are_named():
         assert abs(often - 1) < 3 * error < 0.2
     often, error = repeats(plain, documents)
     assert often - 3 * error > 1.2
-    assert np.isnan(
-        repeats(pb.PoissonFactorAnalysis(2, max_iter=5).fit(documents), documents)
-    ).all()
-    for model in (
-        pb.LatentDirichletAllocation(),
-        pb.LatentDirichletAllocation(topic_concentration=9),
-    ):
+    pfa = pb.PoissonFactorAnalysis(2, max_iter=5).fit(documents)
+    assert np.isnan(repeats(pfa, documents)).all()
+    for concentration in (None, 9):
+        model = pb.LatentDirichletAllocation(topic_concentration=concentration)
         model.set_params(max_iter=20, n_jobs=1)
         options = {"n_folds": 2, "random_state": 0}
         found = pb.choose_n_components(model, documents[:150], [2, 4], **options)

@@ -80,9 +80,8 @@ def plateau(a, b):
 def test_the_successors_of_the_least_witness_may_stay_on_one_axis():
     prior = priors.Product(HALF, HALF)
     search = WitnessSearch(plateau, prior, max_steps=30)
-    (stuck, wide) = (
-        search.set_params(strategy=strategy).fit().bounds_ for strategy in (None, "widest")
-    )
+    stuck = search.set_params(strategy=None).fit().bounds_
+    wide = search.set_params(strategy="widest").fit().bounds_
     assert stuck["size_1"].tolist()[3:] == [1] * 27
     # What is left there has next to no mass, so that the bounds hardly move.
     assert stuck["log_h"][-1] == pytest.approx(math.log(3 / 8), abs=1e-6)
@@ -239,17 +238,15 @@ def test_bounds_of_thousands_of_nats_do_not_underflow():
 def test_the_multinomial_ceiling():
     counts = np.array([[2, 1, 0], [0, 0, 4], [0, 0, 0]])
     ceiling = 2 * math.log(2 / 3) + math.log(1 / 3)
-    search = WitnessSearch(lambda k: ceiling - 1.0 / k, HALF, upper="multinomial", max_steps=3).fit(
-        counts
-    )
+    options = {"upper": "multinomial", "max_steps": 3}
+    search = WitnessSearch(lambda k: ceiling - 1.0 / k, HALF, **options).fit(counts)
     assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
     assert search.log_ceiling_ >= ceiling
     with pytest.raises(ScoreError, match="above the ceiling"):
         search.set_params(estimator=lambda k: ceiling + 1e-6 * k).fit(counts)
     own = WitnessSearch(lambda k: 0.5 - 1.0 / k, HALF, upper=lambda _: 0.75, max_steps=1).fit()
-    assert own.bounds_["upper"][0] == pytest.approx(
-        np.logaddexp(math.log(0.5) - 0.5, math.log(0.5) + 0.75)
-    )
+    expected = np.logaddexp(math.log(0.5) - 0.5, math.log(0.5) + 0.75)
+    assert own.bounds_["upper"][0] == pytest.approx(expected)
 
 
 def test_the_same_scores_under_another_prior():

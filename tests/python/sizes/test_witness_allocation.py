@@ -18,9 +18,8 @@ RNG = np.random.default_rng(6)
 LINKS = pb.CountTensor.from_dense(
     RNG.multinomial(6, np.full(18, 1 / 18)).reshape(3, 3, 2), ["user", "item", "s"]
 )
-CUBE = pb.CountTensor.from_dense(
-    RNG.multinomial(5, np.full(8, 1 / 8)).reshape(2, 2, 2), ["i", "j", "k"]
-)
+CELLS = RNG.multinomial(5, np.full(8, 1 / 8)).reshape(2, 2, 2)
+CUBE = pb.CountTensor.from_dense(CELLS, ["i", "j", "k"])
 WORDS = pb.CountTensor.from_dense([[3, 0, 0], [1, 2, 0], [0, 0, 2]], ["doc", "word"])
 
 COCLUSTERING = pb.AllocationModel.blockmodel(None, None, axes=["user", "item", "s"])

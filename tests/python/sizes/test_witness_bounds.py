@@ -282,9 +282,8 @@ def test_means_and_shares_are_bounded_by_their_extreme_weights(seed):
     assert lower == pytest.approx(np.log((np.exp(corners + low_values).sum(1) / totals).min()))
     assert upper == pytest.approx(np.log((np.exp(corners + high_values).sum(1) / totals).max()))
     # The last weight is the rest, which has no share of its own.
-    least, most = share_bounds(
-        low_weights[:-1], high_weights[:-1], (low_weights[-1], high_weights[-1])
-    )
+    rest = low_weights[-1], high_weights[-1]
+    least, most = share_bounds(low_weights[:-1], high_weights[:-1], rest)
     shares = (np.exp(corners) / totals[:, None])[:, :-1]
     np.testing.assert_allclose(np.exp(least), shares.min(axis=0), rtol=1e-12)
     np.testing.assert_allclose(np.exp(most), shares.max(axis=0), rtol=1e-12)

@@ -43,9 +43,8 @@ def test_models_of_a_deleted_search_are_not_taken_for_those_of_the_next(tmp_path
     whole = nested().fit(CORPUS)
     with monkeypatch.context() as patch:
         fill_disk(patch)
-        with pytest.warns(
-            errors.CheckpointWarning, match="the model of size 1 is not in the checkpoint"
-        ):
+        told = "the model of size 1 is not in the checkpoint"
+        with pytest.warns(errors.CheckpointWarning, match=told):
             search = nested(checkpoint=tmp_path).fit(CORPUS)
     assert set(tmp_path.glob("topics*")) == {other}
     assert_same_models(search, whole)

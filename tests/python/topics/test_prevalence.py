@@ -64,9 +64,8 @@ def test_a_mapping_is_a_grid(model):
     assert found.rows[1] == "party=D, day=2"
     cell = found.to_frame().set_index(["party", "day", "topic"])["mean"]["R", 2, 1]
     assert cell == pytest.approx(by_hand(model, np.array([[1.0, 1.0, 2.0]]))[:, 0, 1].mean())
-    difference = pb.topics.contrast(
-        model, {"party": "R", "day": [1, 2]}, {"party": "D", "day": [1, 2]}
-    )
+    ends = ({"party": party, "day": [1, 2]} for party in "RD")
+    difference = pb.topics.contrast(model, *ends)
     assert difference.at.to_dict("list") == {"day": [1, 2]}
 
 
@@ -111,9 +110,8 @@ def test_dates_are_days_in_formulas_tables_and_pictures(form, tmp_path):
 def test_contrasts_are_of_the_same_draws(model):
     a, b = {"party": "R", "day": 1.0}, {"party": "D", "day": 1.0}
     found = pb.topics.contrast(model, a, b)
-    expected = by_hand(model, np.array([[1.0, 1.0, 1.0]])) - by_hand(
-        model, np.array([[1.0, 0.0, 1.0]])
-    )
+    high, low = np.array([[1.0, 1.0, 1.0]]), np.array([[1.0, 0.0, 1.0]])
+    expected = by_hand(model, high) - by_hand(model, low)
     np.testing.assert_allclose(found.draws, expected, atol=1e-12)
     assert found.event == "difference"
     np.testing.assert_array_equal(pb.topics.contrast(model, a, a).draws, 0.0)
@@ -154,9 +152,8 @@ def test_too_few_draws_are_said_once(tmp_path):
 def test_average_effects_keep_the_other_covariates_of_the_documents(model):
     day = CORPUS.metadata["day"].to_numpy()
     ones = np.ones(len(day))
-    expected = [
-        by_hand(model, np.column_stack([ones, level * ones, day])).mean(axis=1) for level in (1, 0)
-    ]
+    rows = (np.column_stack([ones, level * ones, day]) for level in (1, 0))
+    expected = [by_hand(model, x).mean(axis=1) for x in rows]
     found = pb.topics.contrast(model, {"party": "R"}, {"party": "D"}, documents=CORPUS)
     np.testing.assert_allclose(found.draws[:, 0], expected[0] - expected[1], atol=1e-12)
     whole = pb.topics.prevalence(model, documents=CORPUS)
@@ -165,11 +162,8 @@ def test_average_effects_keep_the_other_covariates_of_the_documents(model):
     np.testing.assert_allclose(whole.draws[:, 0], by_hand(model, rows).mean(axis=1), atol=1e-12)
     wt = np.arange(60) + 1.0
     weighted = CORPUS.metadata.assign(wt=wt)
-    for documents, given in (
-        (CORPUS, wt),
-        (weighted, "wt"),
-        (CORPUS.with_metadata(weighted), "wt"),
-    ):
+    described = CORPUS.with_metadata(weighted)
+    for documents, given in ((CORPUS, wt), (weighted, "wt"), (described, "wt")):
         found = pb.topics.prevalence(model, documents=documents, weights=given)
         averages = np.average(by_hand(model, rows), axis=1, weights=wt)
         np.testing.assert_allclose(found.draws[:, 0], averages, atol=1e-12)

@@ -86,15 +86,11 @@ def test_small_vocabularies_and_corpora_have_all_there_is():
 def test_a_permuted_model_is_matched_to_itself(lda, metric):
     order = [2, 0, 1]
     columns = np.random.default_rng(0).permutation(8)
-    other = known_lda(
-        0.3, lda.components_[order][:, columns], vocabulary=np.array(WORDS)[columns].tolist()
-    )
+    words = np.array(WORDS)[columns].tolist()
+    other = known_lda(0.3, lda.components_[order][:, columns], vocabulary=words)
     match = pb.topics.match_topics(lda, other, metric)
-    assert {(f, s) for f, s in zip(match.first, match.second, strict=True)} == {
-        (2, 0),
-        (0, 1),
-        (1, 2),
-    }
+    pairs = zip(match.first, match.second, strict=True)
+    assert set(pairs) == {(2, 0), (0, 1), (1, 2)}
     np.testing.assert_allclose(match.similarities, 1, atol=1e-7)
     np.testing.assert_allclose(pb.topics.stability([lda, other, lda], metric), 1, atol=1e-7)
 
@@ -433,10 +429,8 @@ def test_groups_know_sampling_weights():
     lda = known_lda([0.5, 0.2], [[0.8, 0.2], [0.1, 0.9]], random_state=0)
     frame = {"year": [0] * 15 + [1] * 15, "wt": rng.uniform(0.5, 2.0, 30)}
     corpus = pb.Corpus(rng.integers(1, 9, (30, 2))).with_metadata(frame)
-    found, weights = (
-        pb.topics.by_group(lda, corpus, "year", weights="wt"),
-        lda.topic_weights(corpus),
-    )
+    found = pb.topics.by_group(lda, corpus, "year", weights="wt")
+    weights = lda.topic_weights(corpus)
     for group in (0, 1):
         rows, w = slice(15 * group, 15 * group + 15), frame["wt"][15 * group : 15 * group + 15]
         mean = w @ weights.mean[rows] / w.sum()

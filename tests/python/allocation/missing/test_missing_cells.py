@@ -34,9 +34,8 @@ def mask(case, tensor):
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
 def test_exact_joint_is_that_of_rational_arithmetic(case):
     model, tensor = problem(case)
-    found = model.predict_missing(
-        tensor, "exact", observed=mask(case, tensor), max_total=case["total"]
-    )
+    options = {"observed": mask(case, tensor), "max_total": case["total"]}
+    found = model.predict_missing(tensor, "exact", **options)
     assert found.totals[-1] == case["total"]
     assert found.totals[0] == tensor.total
     assert found.log_joint[-1] == pytest.approx(case["log_joint"], abs=1e-10)
