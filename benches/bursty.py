@@ -21,9 +21,8 @@ def scored(
     train: pb.Corpus, test: pb.Corpus, n_topics: int, how: str | None
 ) -> tuple[float, float]:
     """Milliseconds a document, and the root mean square of the stated errors."""
-    model = pb.LatentDirichletAllocation(
-        n_topics, topic_concentration=how, random_state=0, n_jobs=1
-    ).fit(train)
+    options = {"topic_concentration": how, "random_state": 0, "n_jobs": 1}
+    model = pb.LatentDirichletAllocation(n_topics, **options).fit(train)
     found = [timed(pb.log_likelihood, model, test, n_jobs=1, random_state=seed) for seed in SEEDS]
     errors = np.array([result.std_errors for result, _ in found])
     seconds = np.mean([seconds for _, seconds in found])

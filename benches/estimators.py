@@ -64,15 +64,13 @@ def regimes() -> None:
     columns = {"method": "s", "ms": ".3g", "bias": "+.3f", "rms": ".3f", "coverage": ".0%"}
     for regime, (n_topics, length, topic_word_prior, n_documents) in REGIMES.items():
         priors = {"doc_topic_prior": 5 / n_topics, "topic_word_prior": topic_word_prior}
-        model, documents = simulated(
-            n_documents, 1000, n_topics, document_length=length, random_state=1, **priors
-        )
+        law = {"document_length": length, "random_state": 1} | priors
+        model, documents = simulated(n_documents, 1000, n_topics, **law)
         exact = truth(model, documents)
         table = Table(f"regime-{regime}", f"{COMMAND} regimes", columns, RESTS_ON)
         for method, settings in METHODS:
-            result, seconds = timed(
-                pb.log_likelihood, model, documents, method, random_state=1, n_jobs=1, **settings
-            )
+            run = {"random_state": 1, "n_jobs": 1} | settings
+            result, seconds = timed(pb.log_likelihood, model, documents, method, **run)
             error, ms = result.values - exact, 1e3 * seconds / n_documents
             rms, held = np.sqrt((error**2).mean()), holds(result, exact).mean()
             table.add(label(method, settings), ms, error.mean(), rms, held)
@@ -93,10 +91,8 @@ def trained() -> None:
         for n_topics in (50, 200):
             model = pb.LatentDirichletAllocation(n_topics, random_state=0).fit(train)
             true = pb.log_likelihood(model, test, "annealed", n_samples=3000, **LONG)
-            runs = [
-                timed(pb.log_likelihood, model, test, random_state=seed, n_jobs=1)
-                for seed in (1, 2, 3)
-            ]
+            call = pb.log_likelihood, model, test
+            runs = [timed(*call, random_state=seed, n_jobs=1) for seed in (1, 2, 3)]
             ms = 1e3 * np.mean([seconds for _, seconds in runs]) / test.n_documents
             errors = np.array([result.values - true.values for result, _ in runs])
             stated = np.mean([result.std_errors for result, _ in runs])

@@ -51,9 +51,8 @@ def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float
         points = rng.random((n_rows, 1))
         answers = (points > np.cumsum(table, axis=1)[of][:, :-1]).sum(axis=1)
         shown = rng.random(n_rows) >= (missing if item else 0.0)
-        columns[f"q{item}"] = pd.Categorical.from_codes(
-            np.where(shown, answers, -1), list(range(table.shape[1]))
-        )
+        codes, levels = np.where(shown, answers, -1), list(range(table.shape[1]))
+        columns[f"q{item}"] = pd.Categorical.from_codes(codes, levels)
         tables.append(table)
     return pd.DataFrame(columns), tables, np.array(WEIGHTS[n_classes])
 
@@ -479,10 +478,8 @@ def calibration(sets: int = 30) -> None:
         of = rng.choice(n_classes, size=100, p=weights)
         tables = [rng.dirichlet(np.full(3, items), size=n_classes) for _ in range(6)]
         points = rng.random((6, 100, 1))
-        answers = [
-            (u > np.cumsum(t, axis=1)[of][:, :-1]).sum(axis=1)
-            for u, t in zip(points, tables, strict=True)
-        ]
+        ends = np.cumsum(tables, axis=2)[:, of, :-1]
+        answers = (points > ends).sum(axis=2)
         # Leaving sets out by their data alone keeps the posterior of the others calibrated.
         if any(len(set(column)) == 1 for column in answers):
             continue

@@ -185,9 +185,8 @@ def topica_model(name: str, parts: Parts, n_topics: int) -> Fitted:
 def bursty(name: str, parts: Parts, n_topics: int) -> Fitted:
     """The topics of another row, and a concentration learned for each."""
     model, known = fitted(MODELS[name], parts, name, n_topics)
-    concentration = pb.learn_topic_concentration(
-        model, parts[0], per_topic=True, random_state=0, n_jobs=1
-    )
+    options = {"per_topic": True, "random_state": 0, "n_jobs": 1}
+    concentration = pb.learn_topic_concentration(model, parts[0], **options)
     made = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=model.doc_topic_prior_,
         topic_word=model.components_,
@@ -392,9 +391,8 @@ def draw(found: pd.DataFrame) -> None:
     looks = list(zip(SIZES, "os^", ("#0072B2", "#D55E00", "#009E73"), strict=True))
     corpora = list(found.groupby("corpus", sort=False))
     n_lines = -(-len(corpora) // 2)
-    figure, axes = plt.subplots(
-        n_lines, 2, figsize=(10, 3.3 * n_lines), squeeze=False, layout="constrained"
-    )
+    style = {"figsize": (10, 3.3 * n_lines), "layout": "constrained"}
+    figure, axes = plt.subplots(n_lines, 2, squeeze=False, **style)
     for ax in axes.flat[len(corpora) :]:
         ax.remove()
     for ax, (corpus, of_corpus) in zip(axes.flat, corpora, strict=False):
@@ -418,9 +416,7 @@ def draw(found: pd.DataFrame) -> None:
 def table() -> None:
     """Records, file and picture of the page."""
     order = list(CORPORA)
-    found = sorted(
-        rows(), key=lambda row: (order.index(row["corpus"]), row["topics"], -row["nats"])
-    )
+    found = sorted(rows(), key=lambda x: (order.index(x["corpus"]), x["topics"], -x["nats"]))
     # Columns of objects: whole numbers stay whole where others are missing.
     frame = pd.DataFrame(found, dtype=object)
     tables(frame)

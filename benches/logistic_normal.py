@@ -107,9 +107,8 @@ def sizes() -> None:
         model, documents = planted(n_topics, n_tokens, deviation, n_documents)
         found, seconds = timed(pb.log_likelihood, model, documents, random_state=2, n_jobs=1)
         long = 10 * int(np.median(found.sizes))
-        truth = pb.log_likelihood(
-            model, documents, "annealed", n_samples=long, n_replicates=32, random_state=3
-        )
+        effort = {"n_samples": long, "n_replicates": 32, "random_state": 3}
+        truth = pb.log_likelihood(model, documents, "annealed", **effort)
         error = found.values - truth.values
         half_width = found.interval()[1] - found.values
         # The reference has an error, too.

@@ -228,9 +228,8 @@ def told(pieces: list[dict[str, Any]]) -> str:
     """When, on which machines and by which versions the pieces of a table were made."""
     dates = sorted({piece["date"] for piece in pieces})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    machines, versions = (
-        ", ".join(sorted({piece[name] for piece in pieces})) for name in ("machine", "polyabayes")
-    )
+    machines = ", ".join(sorted({piece["machine"] for piece in pieces}))
+    versions = ", ".join(sorted({piece["polyabayes"] for piece in pieces}))
     return f"{span}, {machines}; polyabayes {versions}."
 
 

@@ -109,9 +109,8 @@ def sweep_seconds(
     taken = []
     for n_sweeps in sweeps:
         schedule = {"max_iter": n_sweeps, "burn_in": 0, "thin": 1_000}
-        model = pb.LatentDirichletAllocation(
-            n_components, learn_priors=False, **schedule, n_jobs=n_jobs, random_state=0
-        )
+        run = {"learn_priors": False, "n_jobs": n_jobs, "random_state": 0} | schedule
+        model = pb.LatentDirichletAllocation(n_components, **run)
         found = _measured(partial(model.fit, documents, eval_every=1_000, executor=executor))
         taken.append((found.wall, found.cpu))
     wall, cpu = (np.array(taken[1]) - taken[0]) / (sweeps[1] - sweeps[0])
@@ -193,9 +192,8 @@ def workers(tokens: int = 20_000_000) -> None:
         for n_components in (50, 200):
             walls: list[float] = []
             for n in (1, 2):
-                cluster = LocalCluster(
-                    n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
-                )
+                options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+                cluster = LocalCluster(n_workers=n, **options)
                 with cluster, Client(cluster) as client:
                     wall, _ = sweep_seconds(shards, n_components, (2, 12), client.get_executor())
                 walls.append(wall)

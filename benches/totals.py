@@ -33,9 +33,8 @@ class Kept:
         settings = check_settings(method="auto", event="sequence", given_length=True)
         plan = ScoringPlan(model, settings, 0, 1)
         for size in LEVELS:
-            self.levels[size], self.seconds[size] = timed(
-                plan.score, test._core_documents(), n_temperatures=size
-            )
+            found = timed(plan.score, test._core_documents(), n_temperatures=size)
+            self.levels[size], self.seconds[size] = found
 
     def __call__(self, rows: np.ndarray, *, n_temperatures: int) -> BlockScores:
         return self.levels[min(n_temperatures, LEVELS[-1])].taken(rows)
@@ -86,10 +85,8 @@ def totals() -> None:
         _, of_default = timed(pb.log_likelihood, model, test, n_jobs=1, random_state=0)
         truth = pb.log_likelihood(model, test, "annealed", n_samples=LONG, random_state=SEEDS)
         options = {"nats_per_token_std_error": TARGET, "n_jobs": 1}
-        runs = [
-            timed(pb.log_likelihood, model, test, random_state=seed, **options)
-            for seed in range(SEEDS)
-        ]
+        call = pb.log_likelihood, model, test
+        runs = [timed(*call, random_state=seed, **options) for seed in range(SEEDS)]
         seconds = float(np.median([elapsed for _, elapsed in runs]))
         errors = np.array([found.total_std_error for found, _ in runs])
         gaps = np.array([found.total - truth.total for found, _ in runs])

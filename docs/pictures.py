@@ -16,11 +16,8 @@ from scipy.stats import binomtest
 from polyabayes.plotting.axes import colours
 
 HERE = Path(__file__).parent
-PROGRAMS = {
-    "bursty": "plot_c9_bursty",
-    "choice": "plot_d1_choose",
-    "latent-classes": "plot_e7_latent_classes",
-}
+PROGRAMS = {"bursty": "plot_c9_bursty", "choice": "plot_d1_choose"}
+PROGRAMS |= {"latent-classes": "plot_e7_latent_classes"}
 
 RECORDS = HERE.parent / "benches" / "records"
 

@@ -162,9 +162,8 @@ class ChoiceFit(StateFolder):
 
     def work(self) -> list[float]:
         model = pb.LatentDirichletAllocation(max_iter=4, burn_in=1, n_jobs=1)
-        choice = pb.choose_n_components(
-            model, CORPUS, [1, 2], n_folds=2, random_state=0, checkpoint=self.state
-        )
+        options = {"n_folds": 2, "random_state": 0, "checkpoint": self.state}
+        choice = pb.choose_n_components(model, CORPUS, [1, 2], **options)
         return [float(value) for value in choice.to_frame().iloc[:, 1]]
 
 

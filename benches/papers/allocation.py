@@ -175,9 +175,8 @@ HOW: dict[str, dict[str, Any]] = {
 def compared(model: Model, data: Any, methods: Sequence[str]) -> Iterator[Row]:
     """Evidence given the total, by each method."""
     for method in methods:
-        found = model.log_evidence(
-            data, method, given_total=True, random_state=0, **HOW.get(method, {})
-        )
+        options = {"given_total": True, "random_state": 0} | HOW.get(method, {})
+        found = model.log_evidence(data, method, **options)
         yield {
             "method": method,
             "ln evidence": found.value,

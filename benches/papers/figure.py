@@ -217,9 +217,8 @@ BY_PARTICLES += ("left-to-right", "left-to-right-particle", "left-to-right-seque
 def halves(model: Any, documents: Any, method: str, n_samples: int, **how: Any) -> Any:
     """Likelihoods by so many samples or particles, in two replicates of half of them."""
     size = "n_particles" if method in BY_PARTICLES else "n_samples"
-    return pb.log_likelihood(
-        model, documents, method, **{size: n_samples // 2}, n_replicates=2, **how
-    )
+    how |= {size: n_samples // 2, "n_replicates": 2}
+    return pb.log_likelihood(model, documents, method, **how)
 
 
 def once(path: Path, compute: Callable[[], T]) -> T:

@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -362,9 +362,8 @@ def to_the_letter(
         return values
 
     def ours(choice: dict[str, Any]) -> Callable[[int, int], Floats]:
-        return lambda size, seed: (
-            halves(model, chosen, n_samples=size, random_state=seed, **choice).values
-        )
+        score = partial(halves, model, chosen, **choice)
+        return lambda size, seed: score(n_samples=size, random_state=seed).values
 
     runs = {
         **{f"Algorithm 1, rounds a word: {n}": literal(algorithm1, n) for n in rounds},

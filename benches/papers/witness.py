@@ -79,13 +79,8 @@ def bounds(
                 found.setdefault(tuple(key), []).append(value)
     for (mean, n_steps, quantity), values in found.items():
         value, error = mean_and_error(values)
-        yield {
-            "lambda": mean,
-            "steps": n_steps,
-            "quantity": quantity,
-            "nats per token": value,
-            "error": error,
-        }
+        of = {"lambda": mean, "steps": n_steps, "quantity": quantity}
+        yield of | {"nats per token": value, "error": error}
 
 
 def nested(train: csr_matrix, test: csr_matrix, n_sizes: int) -> tuple[list[float], list[float]]:

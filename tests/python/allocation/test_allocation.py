@@ -60,9 +60,8 @@ def test_saturated_graph_has_a_closed_form():
     expected = a * math.log(b) - (a + total) * math.log(b + 1) + terms.sum()
     for text in ("i -> j", "j -> i"):
         for method in ("exact", "tempered", "auto"):
-            found = AllocationModel(text, concentration=a, axes=["i", "j"]).log_evidence(
-                counts, method, random_state=0
-            )
+            model = AllocationModel(text, concentration=a, axes=["i", "j"])
+            found = model.log_evidence(counts, method, random_state=0)
             assert found.value == pytest.approx(expected, abs=1e-12)
             assert (found.method, found.std_error) == ("exact", 0)
 

@@ -114,9 +114,8 @@ def test_heavy_cells_move_where_hidden_nodes_are_summed_out_apart(tied):
     model = AllocationModel.hidden_markov(3, 2, tied=tied)
     counts = np.zeros((2, 2, 2), np.int64)
     counts[0, 1, 0], counts[1, 1, 1] = 300, 200
-    reference = model.log_evidence(
-        counts, "smc", n_particles=5000, n_sweeps=0, given_total=True, random_state=0
-    )
+    effort = {"n_particles": 5000, "n_sweeps": 0, "given_total": True, "random_state": 0}
+    reference = model.log_evidence(counts, "smc", **effort)
     found = model.log_evidence(counts, "tempered", n_samples=256, given_total=True, random_state=0)
     error = math.hypot(reference.std_error, found.std_error)
     assert abs(found.value - reference.value) < 4 * error
@@ -340,9 +339,8 @@ def test_intervals_cover_as_promised():
     exact = model.log_evidence(DEEP, "exact").value
     covered = near = doubted = 0
     for seed in range(400):
-        found = model.log_evidence(
-            DEEP, "smc", random_state=seed, n_replicates=4, n_particles=64, n_jobs=1
-        )
+        effort = {"n_replicates": 4, "n_particles": 64, "n_jobs": 1}
+        found = model.log_evidence(DEEP, "smc", random_state=seed, **effort)
         low, high = found.interval()
         covered += low <= exact <= high
         near += abs(found.value - exact) < 1.96 * found.std_error
@@ -354,10 +352,9 @@ def test_intervals_cover_as_promised():
 
 def test_replicates_that_differ_much_raise_doubts():
     counts = np.random.default_rng(0).poisson(2, (10, 10))
+    effort = {"n_particles": 16, "n_replicates": 16, "random_state": 0}
     with pytest.warns(UnreliableErrorWarning, match="raise n_particles") as caught:
-        found = AllocationModel.nmf(5).log_evidence(
-            counts, "smc", n_particles=16, n_replicates=16, random_state=0
-        )
+        found = AllocationModel.nmf(5).log_evidence(counts, "smc", **effort)
     assert caught[0].filename == __file__
     assert found.n_eff < 0.37 * 16
 

@@ -10,9 +10,8 @@ from polyabayes.allocation.inference.contraction import Factor, contract
 from polyabayes.allocation.options import DECOMPOSITIONS
 
 DEEP = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
-CUBE = CountTensor.from_coo(
-    [[0, 1, 1], [1, 0, 2], [2, 2, 0], [2, 1, 1]], [3, 2, 1, 4], ["i", "j", "k"], [3, 3, 3]
-)
+CELLS = [[0, 1, 1], [1, 0, 2], [2, 2, 0], [2, 1, 1]]
+CUBE = CountTensor.from_coo(CELLS, [3, 2, 1, 4], ["i", "j", "k"], [3, 3, 3])
 
 MODELS = {
     "cp": AllocationModel.cp(["i", "j", "k"], 2),
@@ -152,15 +151,8 @@ def test_the_largest_likelihood_is_the_least_kl_divergence():
     fitted = LARGER.sum() * (tables["doc"] * tables["topic"]) @ tables["word"].T
     divergences = []
     for seed in range(4):
-        least = NMF(
-            2,
-            beta_loss="kullback-leibler",
-            solver="mu",
-            init="random",
-            max_iter=5_000,
-            tol=0,
-            random_state=seed,
-        )
+        options = {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random"}
+        least = NMF(2, max_iter=5_000, tol=0, random_state=seed, **options)
         weights = least.fit_transform(LARGER.astype(float))
         divergences.append(kl(weights @ least.components_))
     assert kl(fitted) == pytest.approx(min(divergences), abs=1e-4)

@@ -73,9 +73,8 @@ ARROWS = st.lists(st.booleans(), min_size=10, max_size=10)
 def test_text_and_graph_say_the_same(parents, arrows, gap):
     sizes = dict.fromkeys(parents, 2)
     model = AllocationModel(texts(parents, arrows, gap), sizes)
-    assert {node: set(of) for node, of in model.graph.parents.items()} == {
-        node: set(of) for node, of in parents.items()
-    }
+    found = {node: set(of) for node, of in model.graph.parents.items()}
+    assert found == {node: set(of) for node, of in parents.items()}
     again = AllocationModel(model.graph.to_text(), sizes)
     assert again.graph == model.graph
 

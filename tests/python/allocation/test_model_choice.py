@@ -51,9 +51,8 @@ def test_intervals_are_those_of_simulated_evidences():
         dict.fromkeys(values, 1 / 3),
     )
     rng = np.random.default_rng(0)
-    draws = np.array(list(values.values())) + np.array(list(errors.values())) * (
-        rng.standard_normal((100_000, 3))
-    )
+    mean, error = (np.array(list(x.values())) for x in (values, errors))
+    draws = mean + error * rng.standard_normal((100_000, 3))
     ends = np.quantile(special.softmax(draws, axis=1), (0.025, 0.975), axis=0)
     for column, name in enumerate(values):
         # The log of a sum of log-normal weights is nearly, not quite, normal.

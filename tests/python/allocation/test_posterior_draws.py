@@ -80,9 +80,8 @@ def by_chain(draws, values):
 @pytest.mark.parametrize("name", ["nmf", "heavy cell", "cp", "tucker"])
 def test_means_of_draws_are_those_of_all_allocations(name):
     model, data = MODELS[name]
-    draws = model.sample_posterior(
-        data, 2000, n_replicates=8, target_std_error=0.03, random_state=1
-    )
+    effort = {"n_replicates": 8, "target_std_error": 0.03, "random_state": 1}
+    draws = model.sample_posterior(data, 2000, **effort)
     every, ln_law = all_allocations(draws)
     exact = np.average(n_parameters(every), weights=np.exp(ln_law))
     mean, error = by_chain(draws, n_parameters(draws.counts))
@@ -149,10 +148,8 @@ def test_tables_and_counts_are_posterior_means_over_all_allocations(n_topics):
     best = int(draws.log_joint.argmax())
     reference = {node: counts[best] for node, counts in draws.counts.items()}
     numbering = Numbering(draws.families, ["topic"], [])
-    numbers = [
-        numbering.of({node: counts[i] for node, counts in every.items()}, reference)
-        for i in range(len(ln_law))
-    ]
+    each = ({node: counts[i] for node, counts in every.items()} for i in range(len(ln_law)))
+    numbers = [numbering.of(counts, reference) for counts in each]
     found = draws.decomposition()
     for node, family in draws.families.items():
         counts = np.array(
@@ -258,9 +255,8 @@ def test_draws_have_the_numbers_of_the_most_probable():
 def test_fits_have_the_moments_of_the_posterior():
     """A cell's probability has E p = Pr(X + e) (X_c + 1) / ((T + 1) Pr(X)), and E p² likewise."""
     model, total = AllocationModel.nmf(2), SMALL.sum()
-    draws = model.sample_posterior(
-        SMALL, 4096, n_replicates=8, target_std_error=0.02, random_state=3
-    )
+    effort = {"n_replicates": 8, "target_std_error": 0.02, "random_state": 3}
+    draws = model.sample_posterior(SMALL, 4096, **effort)
 
     def ln_evidence(cell, more):
         counts = SMALL.copy()
@@ -354,10 +350,9 @@ def test_there_are_as_many_draws_as_asked_for():
     model = AllocationModel.nmf(2)
     assert len(model.sample_posterior(SMALL, 5000, random_state=0)) == 5000
     # Rounds of 8, 16, ... 128 scans.
+    effort = {"n_samples": 200, "target_std_error": 1.0, "random_state": 0}
     with pytest.warns(TargetWarning, match=r"^512 draws, not 3,000: n_samples=200 .* to 1,500"):
-        draws = model.sample_posterior(
-            SMALL, 3000, n_samples=200, target_std_error=1.0, random_state=0
-        )
+        draws = model.sample_posterior(SMALL, 3000, **effort)
     assert len(draws) == 512
     # Short rounds are no doubt.
     assert draws.evidence.converged

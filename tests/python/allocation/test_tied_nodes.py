@@ -95,9 +95,8 @@ def test_results_have_the_labels_of_all_tied_axes():
     tensor = CountTensor.from_frame(table)
     found = model.decompose(tensor, random_state=0)
     assert found.level_names("x1") == found.level_names("x2") == ["a", "b", "c"]
-    pd.testing.assert_frame_equal(
-        found.to_frame("x1").drop(columns="x1"), found.to_frame("x2").drop(columns="x2")
-    )
+    frames = (found.to_frame(node).drop(columns=node) for node in ("x1", "x2"))
+    pd.testing.assert_frame_equal(*frames)
     draws = model.sample_posterior(tensor, 20, random_state=0)
     assert draws.counts["x1"].shape[1:] == (3, 2)
     # A mask has the shape of the data; levels that the axes lend each other are observed and empty.

@@ -51,10 +51,8 @@ def test_missing_cells_are_averaged_over_the_rate(method):
     x = np.linspace(-9.0, 1.5, 64)
     ln_prior = shape * (x + np.log(inverse_scale)) - inverse_scale * np.exp(x)
     ln_weights = ln_prior - special.gammaln(shape) + np.log(x[1] - x[0])
-    singly = [
-        AllocationModel.nmf(1, rate=float(np.exp(one)), **options).predict_missing(HOLED, method)
-        for one in x
-    ]
+    models = (AllocationModel.nmf(1, rate=float(np.exp(one)), **options) for one in x)
+    singly = [model.predict_missing(HOLED, method) for model in models]
     ln_terms = ln_weights + [one.evidence.value for one in singly]
     assert found.evidence.value == pytest.approx(special.logsumexp(ln_terms), abs=1e-4)
     expected = special.softmax(ln_terms) @ [one.expected_counts[0] for one in singly]

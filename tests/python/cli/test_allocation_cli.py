@@ -65,9 +65,8 @@ def test_sizes_are_tried_and_drawn(file, tmp_path, capsys):
     assert run("evidence", GRAPH, file, "--try", "topic=1..3", "--plot", picture) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["model", "3", "2", "1"]
-    assert float(lines[1].split()[1]) == pytest.approx(
-        AllocationModel.nmf(3).log_evidence(COUNTS).value, abs=1e-4
-    )
+    expected = AllocationModel.nmf(3).log_evidence(COUNTS)
+    assert float(lines[1].split()[1]) == pytest.approx(expected.value, abs=1e-4)
     assert picture.read_bytes().startswith(b"\x89PNG")
     # Bounds have no odds.
     vb = ["--method", "vb", "--seed", 0]

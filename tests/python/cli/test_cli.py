@@ -150,9 +150,8 @@ def test_names_of_models_differ(paths, names):
 
 
 def test_partial_scores_are_null_in_parquet(folder, tmp_path, monkeypatch):
-    whole = pb.log_likelihood(
-        pb.load(folder / "lda.safetensors"), pb.read_corpus(folder / "test.npz")
-    )
+    model, documents = pb.load(folder / "lda.safetensors"), pb.read_corpus(folder / "test.npz")
+    whole = pb.log_likelihood(model, documents)
     values = np.where(np.arange(N_TEST) < 2, whole.values, np.nan)
     partial = replace(whole, values=values)
 
@@ -193,9 +192,8 @@ def test_the_demo_writes_what_it_says(tmp_path, monkeypatch, capsys):
     assert run("demo", "--seed", 4, "--jobs", 1) == 0
     output = capsys.readouterr().out
     written = output.partition("written:\n")[2].split()
-    assert sorted(written) == sorted(
-        str(path.relative_to(tmp_path)) for path in (tmp_path / "demo-output").iterdir()
-    )
+    there = (tmp_path / "demo-output").iterdir()
+    assert sorted(written) == sorted(str(path.relative_to(tmp_path)) for path in there)
     names = {Path(name).name for name in written}
     assert {"scores.csv", "comparison.png", "topics.png", "lda-10.safetensors"} <= names
     assert isinstance(pb.load("demo-output/pfa-10.safetensors"), pb.PoissonFactorAnalysis)

@@ -67,9 +67,8 @@ def interrupted(arguments, pattern):
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from polyabayes.cli import main; sys.exit(main())"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments.split()], stderr=subprocess.PIPE, env=ENVIRONMENT
-    )
+    command = [sys.executable, "-c", code, *arguments.split()]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=ENVIRONMENT)
     try:
         assert process.stderr is not None
         seen = b""

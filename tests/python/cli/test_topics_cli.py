@@ -98,9 +98,8 @@ def test_covariates_come_from_a_table_beside_the_documents(corpus, tmp_path, cap
     capsys.readouterr()
     assert run("topics", model, corpus, *given, "--by", "rating") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if line.startswith("rating")] == [
-        f"rating={level}  40 documents" for level in "abc"
-    ]
+    ratings = [line for line in lines if line.startswith("rating")]
+    assert ratings == [f"rating={level}  40 documents" for level in "abc"]
     # Nothing tells how documents of one day vary.
     assert run("topics", model, corpus, *given, "--by", "day") == 0
     told = capsys.readouterr()

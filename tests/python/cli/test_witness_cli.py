@@ -31,16 +31,13 @@ def test_one_command_for_several_priors(folder, capsys):
     assert status == 0, error
     rows = table(folder / "bounds.csv")
     assert [row["size"] for row in rows] == ["1", "2", "3", "4"] * 2
-    assert {row["prior"] for row in rows} == {
-        "Poisson(mean=2.0, shift=1, truncate=False)",
-        "Geometric(probability=0.25)",
-    }
+    told = {"Poisson(mean=2.0, shift=1, truncate=False)", "Geometric(probability=0.25)"}
+    assert {row["prior"] for row in rows} == told
     model = pb.LatentDirichletAllocation(learn_priors=True)
     corpus = pb.read_corpus(folder / "train.npz")
     search = pb.WitnessSearch(model, priors.Poisson(2.0), max_steps=4, random_state=1).fit(corpus)
-    np.testing.assert_allclose(
-        [float(row["lower"]) for row in rows[:4]], search.bounds_["lower"], rtol=1e-12
-    )
+    lower = [float(row["lower"]) for row in rows[:4]]
+    np.testing.assert_allclose(lower, search.bounds_["lower"], rtol=1e-12)
     assert (folder / "bounds.png").stat().st_size > 1000
     assert "4 sizes, stopped by max_steps" in error
     assert error.count("ln p(test)") == 2
@@ -90,9 +87,8 @@ def test_sizes_of_a_network(links, capsys):
     rows = table(links / "bounds.csv")
     model = pb.AllocationModel(GRAPH, {"g": None, "h": None}, 2.0)
     prior = priors.Product(priors.Poisson(1.0), priors.Uniform(1, 3))
-    expected = pb.WitnessSearch(model, prior, max_steps=5, random_state=1).fit(
-        pb.read_tensor(links / "links.tns")
-    )
+    expected = pb.WitnessSearch(model, prior, max_steps=5, random_state=1)
+    expected.fit(pb.read_tensor(links / "links.tns"))
     for name in ("g", "h", "log_score", "lower", "upper"):
         np.testing.assert_array_equal([float(row[name]) for row in rows], expected.bounds_[name])
     assert f"best size     g {expected.best_[0]}, h {expected.best_[1]}" in error

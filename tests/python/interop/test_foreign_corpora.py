@@ -119,9 +119,8 @@ def test_backed_blocks_come_together(tmp_path):
 
 def test_topics_go_into_anndata(tmp_path):
     adata = cells()
-    lda = known_lda(
-        [0.5, 0.2], [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], vocabulary=["c", "b", "a"], random_state=0
-    )
+    phi = [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]
+    lda = known_lda([0.5, 0.2], phi, vocabulary=["c", "b", "a"], random_state=0)
     pb.interop.to_anndata(adata, lda, key="lda")
     np.testing.assert_array_equal(adata.obsm["X_lda"], lda.transform(pb.Corpus(cells())))
     std = lda.topic_weights(pb.Corpus(cells())).std
@@ -138,9 +137,8 @@ def test_topics_go_into_anndata(tmp_path):
     # Scanpy's pictures of rank_genes_groups look here; the file keeps it.
     adata.write_h5ad(tmp_path / "cells.h5ad")
     genes = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["rank_genes_lda"]
-    assert (genes["params"]["groupby"], genes["names"].dtype.names) == (
-        *("lda", ("topic 0", "topic 1")),
-    )
+    assert genes["params"]["groupby"] == "lda"
+    assert genes["names"].dtype.names == ("topic 0", "topic 1")
     assert genes["names"]["topic 0"].tolist() == ["c", "b", "a"]
     # FREX of ranks 3, 1.5, 1.5 by frequency and 3, 2, 1 by exclusivity; lift over the mean topic.
     assert genes["scores"]["topic 0"].tolist() == pytest.approx([1, 4 / 7, 2 / 5])

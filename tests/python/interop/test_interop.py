@@ -28,9 +28,8 @@ def test_arguments_are_what_they_are_called(estimator):
     assert arguments["term_frequency"].tolist() == COUNTS.sum(axis=0)[shown].tolist()
     assert arguments["doc_lengths"].tolist() == COUNTS.sum(axis=1).tolist()
     topics = model.components_[:, shown]
-    np.testing.assert_allclose(
-        arguments["topic_term_dists"], topics / topics.sum(axis=1, keepdims=True), rtol=1e-12
-    )
+    shares = topics / topics.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(arguments["topic_term_dists"], shares, rtol=1e-12)
     np.testing.assert_allclose(arguments["doc_topic_dists"].sum(axis=1), 1, rtol=1e-12)
 
 

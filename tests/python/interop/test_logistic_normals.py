@@ -41,9 +41,8 @@ def gaps(found, model, means, covariance):
     """Differences from the quadrature of the documents that lead."""
     order = [WORDS.index(word) for word in model.vocabulary_]
     pairs = zip(means, COUNTS[: len(means), order], strict=True)
-    return found.values - [
-        by_quadrature(model.components_, mean, covariance, counts) for mean, counts in pairs
-    ]
+    expected = [by_quadrature(model.components_, mean, covariance, x) for mean, x in pairs]
+    return found.values - expected
 
 
 @pytest.fixture(scope="module")

@@ -100,10 +100,8 @@ def test_programs_print_what_the_page_says(page, monkeypatch, tmp_path, capsys):
         if told is None:
             continue
         assert re.sub(_NUMBER, "#", printed).split() == re.sub(_NUMBER, "#", told).split()
-        numbers = [
-            [float(number.replace(",", "")) for number in re.findall(_NUMBER, text)]
-            for text in (printed, told)
-        ]
+        found = (re.findall(_NUMBER, text) for text in (printed, told))
+        numbers = [[float(number.replace(",", "")) for number in each] for each in found]
         assert numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=0.005)
     if page.name in _RESULTS:
         outputs = []

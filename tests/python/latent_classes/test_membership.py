@@ -32,11 +32,8 @@ def planted(n_rows: int, seed: int) -> tuple[pd.DataFrame, Any]:
 FRAME, _ = planted(60, 4)
 ANSWERS, AGE = FRAME[ITEMS], FRAME[["age"]]
 fit = pb.LatentClassAnalysis(2, random_state=0).fit
-BY_PARTY = cache(
-    lambda: pb.LatentClassAnalysis(2, formula="~ party", random_state=0).fit(
-        FRAME[[*ITEMS, "party"]]
-    )
-)
+PARTY = FRAME[[*ITEMS, "party"]]
+BY_PARTY = cache(lambda: pb.LatentClassAnalysis(2, formula="~ party", random_state=0).fit(PARTY))
 
 
 @pytest.mark.slow

@@ -44,9 +44,8 @@ def test_intervals_cover_what_was_planted() -> None:
         for name in METHODS:
             for y, truth in ((numbers, MEANS), (votes, SHARES)):
                 found = fit.outcome(answers, y, method=name)
-                lower, value, upper = (
-                    table[order, -1] for table in (found.lower, found.values, found.upper)
-                )
+                parts = found.lower, found.values, found.upper
+                lower, value, upper = (table[order, -1] for table in parts)
                 hits[name] += int(((lower < truth) & (truth < upper)).sum())
                 misses[name].append(value - truth)
         means = [numbers[fit.predict(answers) == k].mean() for k in order]
@@ -84,9 +83,8 @@ def test_weights_repeat_rows_and_missing_outcomes_are_left_out(method: str) -> N
     again = np.repeat(np.arange(200), weights)
     for y in (numbers, frame.vote):
         found = fit.outcome(frame, y, method=method)
-        repeated = fit.outcome(
-            frame.iloc[again], np.asarray(y)[again], method=method, weights=np.ones(len(again))
-        )
+        options = {"method": method, "weights": np.ones(len(again))}
+        repeated = fit.outcome(frame.iloc[again], np.asarray(y)[again], **options)
         np.testing.assert_allclose(found.values, repeated.values, rtol=1e-6)
     assert fit.outcome(frame, "vote").method == "three-step"
     gaps = frame.vote.where(np.arange(200) % 4 > 0)

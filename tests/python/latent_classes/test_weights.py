@@ -107,9 +107,8 @@ def test_errors_are_those_of_differences() -> None:
     point = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(frame, weights="wt")
     answers = read_answers(frame, None, "wt")
     tables = point._tables
-    base = np.concatenate(
-        [special.logit(tables.weights[0, 1:]), *(special.logit(t[0, 1]) for t in tables.items)]
-    )
+    shares = [tables.weights[0, 1:], *(table[0, 1] for table in tables.items)]
+    base = special.logit(np.concatenate(shares))
 
     def ln_rows(free: Any) -> Any:
         p = special.expit(free)

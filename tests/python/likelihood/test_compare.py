@@ -45,9 +45,8 @@ def test_differences_do_not_depend_on_the_event():
 
 
 def test_paired_differences_are_a_ratio_of_sums_with_its_error():
-    data = pb.datasets.make_lda_corpus(
-        80, 30, 3, document_length=np.arange(80) % 23, doc_topic_prior=0.4, random_state=0
-    )
+    law = {"document_length": np.arange(80) % 23, "doc_topic_prior": 0.4, "random_state": 0}
+    data = pb.datasets.make_lda_corpus(80, 30, 3, **law)
     models = {
         "true": lda(0.4, data.topic_word),
         "flat": lda(0.4, np.full((1, 30), 1 / 30)),
@@ -161,13 +160,8 @@ def one_document():
 def as_scored(values, n_tokens):
     """A result with these values."""
     zeros = np.zeros(len(values))
-    return replace(
-        one_document(),
-        values=values,
-        n_tokens=n_tokens,
-        std_errors=zeros,
-        groups=np.arange(len(values)),
-    )
+    found = replace(one_document(), values=values, n_tokens=n_tokens)
+    return replace(found, std_errors=zeros, groups=np.arange(len(values)))
 
 
 def test_documents_without_a_number_do_not_spoil_the_others():
@@ -210,10 +204,8 @@ def test_intervals_and_p_values_are_calibrated_at_ties(n_documents, sigma, monke
 def test_models_with_their_own_vocabularies_are_compared_on_the_same_words():
     words = ["urn", "ball", "größe", "🎲"]
     order = [2, 0, 3, 1]
-    models = {
-        "a": lda(vocabulary=words),
-        "b": lda(topics=TOPICS[:, order], vocabulary=[words[i] for i in order]),
-    }
+    other = lda(topics=TOPICS[:, order], vocabulary=[words[i] for i in order])
+    models = {"a": lda(vocabulary=words), "b": other}
     comparison = pb.compare(models, pb.Corpus(COUNTS, words))
     assert comparison.difference("a", "b") == pytest.approx((0, 0), abs=1e-13)
     extra = pb.Corpus(np.c_[COUNTS, [1, 0, 5]], [*words, "new"])
@@ -298,10 +290,8 @@ def test_words_are_dropped_for_models_without_words_too():
     fewer = lda(topics=part, vocabulary=words[1:])
     documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
     nameless, named = lda(topics=topics), lda(topics=topics, vocabulary=words)
-    found, wanted = (
-        pb.compare({"all": model, "fewer": fewer}, documents, unseen="drop")
-        for model in (nameless, named)
-    )
+    found = pb.compare({"all": nameless, "fewer": fewer}, documents, unseen="drop")
+    wanted = pb.compare({"all": named, "fewer": fewer}, documents, unseen="drop")
     assert found.difference("all", "fewer") == wanted.difference("all", "fewer")
     assert found.results["all"].n_tokens.tolist() == [3, 8]
     assert nameless.vocabulary_ is None
@@ -334,10 +324,8 @@ def test_models_restricted_to_common_words_are_those_of_these_words(event):
     """Rates of gamma-Poisson models are those of the words; probabilities are divided by sums."""
     words, topics = list("abcd"), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
     part = topics[:, :2] / topics[:, :2].sum(axis=1, keepdims=True)
-    whole = {
-        "lda": lda(topics=topics, vocabulary=words),
-        "pfa": gamma_poisson(topics=topics, vocabulary=words),
-    }
+    known = {"topics": topics, "vocabulary": words}
+    whole = {"lda": lda(**known), "pfa": gamma_poisson(**known)}
     less = {
         "lda": lda(topics=part, vocabulary=words[:2]),
         "pfa": gamma_poisson(topics=topics[:, :2], vocabulary=words[:2]),

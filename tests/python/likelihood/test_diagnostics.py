@@ -53,9 +53,8 @@ def test_bounds_bracket_the_exact_values(name, method, options):
 
 def test_documents_of_bounds():
     lengths = np.array([0, 7, 1, 0, 30])
-    bounds = pb.bidirectional_bounds(
-        LDA, n_documents=5, document_length=lengths, n_particles=9, random_state=0
-    )
+    options = {"document_length": lengths, "n_particles": 9, "random_state": 0}
+    bounds = pb.bidirectional_bounds(LDA, n_documents=5, **options)
     np.testing.assert_array_equal(bounds.data.counts.sum(axis=1).A1, lengths)
     for bound in (bounds.lower, bounds.upper):
         np.testing.assert_array_equal(bound == 0, lengths == 0)
@@ -194,9 +193,8 @@ def test_auto_anneals_unless_particles_are_asked_for():
     model = known_lda(0.1, made.topic_word * 0.9 + 0.1 / 300)
     result = pb.log_likelihood(model, made.corpus, random_state=1)
     assert set(result.methods) == {"annealed"}
-    truth = pb.log_likelihood(
-        model, made.corpus, "annealed", n_samples=2000, random_state=2, n_replicates=32
-    )
+    effort = {"n_samples": 2000, "random_state": 2, "n_replicates": 32}
+    truth = pb.log_likelihood(model, made.corpus, "annealed", **effort)
     error = np.hypot(result.std_errors, truth.std_errors)
     assert (np.abs(result.values - truth.values) < 4 * error).all()
     filtered = pb.log_likelihood(model, made.corpus, n_particles=10, random_state=1)

@@ -71,9 +71,8 @@ def test_a_group_counts_as_its_documents_together(authors):
         template = pb.log_likelihood(MODELS[name], first[:N_GROUPS], "exact")
         joined[name] = replace(template, values=values, n_tokens=lengths)
     together = pb.Comparison(joined, "sequence", given_length=True)
-    assert grouped.difference("rare", "even") == pytest.approx(
-        together.difference("rare", "even"), rel=1e-12
-    )
+    expected = together.difference("rare", "even")
+    assert grouped.difference("rare", "even") == pytest.approx(expected, rel=1e-12)
     ahead, std_error = grouped.difference(*grouped.results)
     p = grouped.to_frame()["p_better"].iloc[1]
     assert p == pytest.approx(stats.t.sf(ahead / std_error, N_GROUPS - 1))
@@ -131,8 +130,6 @@ def test_blocks_of_time_are_groups_of_a_choice_and_of_folds(authors):
     assert one.rows[0]["score"] == other.rows[0]["score"]
     em = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
     search = pb.WitnessSearch(em, pb.priors.Uniform(1, 2), scoring="bound", random_state=0)
-    one, other = (
-        pb.cross_validate(search, corpus, 3, **given)
-        for given in ({"times": times}, {"groups": blocks})
-    )
+    one = pb.cross_validate(search, corpus, 3, times=times)
+    other = pb.cross_validate(search, corpus, 3, groups=blocks)
     assert one["lower"].tolist() == other["lower"].tolist()

@@ -30,9 +30,8 @@ def model_of(case):
 
 def corpus_and_model(n_documents, length, prior, n_topics=4, topic_word_prior=0.1):
     options = {"document_length": length, "doc_topic_prior": prior, "random_state": 3}
-    data = pb.datasets.make_lda_corpus(
-        n_documents, 60, n_topics, topic_word_prior=topic_word_prior, **options
-    )
+    options |= {"topic_word_prior": topic_word_prior}
+    data = pb.datasets.make_lda_corpus(n_documents, 60, n_topics, **options)
     return data.corpus, lda(data.doc_topic_prior, data.topic_word)
 
 

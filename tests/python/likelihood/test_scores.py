@@ -85,9 +85,8 @@ def test_unreliable_errors_are_reported():
 @pytest.mark.parametrize("method", ["direct", "mean-field", "left-to-right", "l2r", "harmonic"])
 def test_weights_of_heavy_tails_have_no_reliable_error(method):
     """Replicates that average such weights agree on values far too low, harmonic means too high."""
-    data = pb.datasets.make_lda_corpus(
-        40, 1000, 20, document_length=60, topic_word_prior=0.3, random_state=3
-    )
+    law = {"document_length": 60, "topic_word_prior": 0.3, "random_state": 3}
+    data = pb.datasets.make_lda_corpus(40, 1000, 20, **law)
     model = lda(0.25, data.topic_word)
     long_run = {"n_samples": 2_000, "n_replicates": 32, "random_state": 1}
     truth = pb.log_likelihood(model, data.corpus, "annealed", **long_run)

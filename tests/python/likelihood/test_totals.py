@@ -87,9 +87,7 @@ def test_equal_counts_of_other_exposures_are_drawn_apart():
 
 
 def test_totals_of_logistic_normals():
-    model = pb.DocumentModel.logistic_normal(
-        TOPICS, mean=np.zeros(N_TOPICS), covariance=2.0 * np.eye(N_TOPICS)
-    )
+    model = pb.DocumentModel.logistic_normal(TOPICS, np.zeros(N_TOPICS), 2.0 * np.eye(N_TOPICS))
     rng = np.random.default_rng(0)
     corpus = rng.poisson(60 * rng.dirichlet(np.full(N_TOPICS, 0.3), 150) @ TOPICS)
     expected = pb.log_likelihood(model, corpus, n_samples=200, random_state=1)

@@ -67,9 +67,8 @@ def test_a_table_a_formula_and_a_matrix_say_the_same():
     for other in (by_table, by_matrix):
         np.testing.assert_allclose(other.coefficients_, fitted().coefficients_, rtol=1e-9)
     scores = fitted().score_samples(CORPUS[:20])
-    np.testing.assert_allclose(
-        by_matrix.score_samples(bare[:20], covariates=dummies[:20]), scores, rtol=1e-9
-    )
+    same = by_matrix.score_samples(bare[:20], covariates=dummies[:20])
+    np.testing.assert_allclose(same, scores, rtol=1e-9)
     # A dictionary, and the columns of another order with one more, are the same table.
     mixed = {"id": np.arange(20), "day": FRAME["day"][:20], "party": FRAME["party"][:20]}
     np.testing.assert_array_equal(by_table.score_samples(bare[:20], covariates=mixed), scores)
@@ -80,9 +79,8 @@ def test_scores_are_those_of_the_documents_own_priors():
         [np.ones(10), FRAME["party"][:10] == "I", FRAME["party"][:10] == "R", FRAME["day"][:10]]
     ).astype(float)
     priors = np.exp(rows @ fitted().coefficients_.T)
-    expected = pb.log_likelihood(
-        fitted(), CORPUS[:10].with_metadata(None), doc_topic_prior=priors, random_state=3
-    )
+    bare = CORPUS[:10].with_metadata(None)
+    expected = pb.log_likelihood(fitted(), bare, doc_topic_prior=priors, random_state=3)
     found = pb.log_likelihood(fitted(), CORPUS[:10], random_state=3)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
     assert (fitted().transform(CORPUS[:10])).shape == (10, 3)

@@ -122,10 +122,7 @@ def test_moments_of_logistic_normal_weights_are_those_of_quadrature():
     theta = softmax(np.column_stack([eta, np.zeros(len(eta))]), axis=1)
     ln_p = DOCUMENTS @ np.log(theta @ PHI).T + ln_mass
     posterior = np.exp(ln_p - logsumexp(ln_p, axis=1, keepdims=True))
-    models = (
-        pb.DocumentModel.logistic_normal(PHI, mean, covariance, random_state=seed)
-        for seed in range(60)
-    )
+    models = (normal(PHI, mean, covariance, random_state=seed) for seed in range(60))
     means, stds = zip(*(model.topic_weights(DOCUMENTS) for model in models), strict=True)
     for values, expected in (
         (np.array(means), posterior @ theta),
@@ -147,10 +144,11 @@ def test_logistic_normals_of_low_rank_are_exact():
     mean, covariance = np.array([0.3, -0.4]), np.array([[1.0, 0.3], [0.3, 0.5]])
     model = pb.DocumentModel.logistic_normal(PHI, mean, covariance)
     found = pb.log_likelihood(model, DOCUMENTS[:2])
-    expected = [
-        integral(lambda eta: softmax(np.append(eta, 0)) @ PHI, mean, covariance, row)
-        for row in DOCUMENTS[:2]
-    ]
+
+    def probabilities(eta):
+        return softmax(np.append(eta, 0)) @ PHI
+
+    expected = [integral(probabilities, mean, covariance, row) for row in DOCUMENTS[:2]]
     assert found.values == pytest.approx(expected, abs=1e-9)
     annealed = pb.log_likelihood(model, DOCUMENTS[:2], "annealed", random_state=0)
     assert set(annealed.methods) == {"annealed"}
@@ -161,9 +159,7 @@ def test_logistic_normals_of_low_rank_are_exact():
 def test_softmax_decoders_are_exact_in_two_dimensions(weights):
     loadings, bias = np.array([[1.0, 0.0, -1.0, 0.5], [0.0, 2.0, 0.0, -1.0]]), np.arange(4) / 4
     mean, covariance = np.array([0.3, -0.4]), np.array([[1.0, 0.3], [0.3, 0.5]])
-    model = pb.DocumentModel.logistic_normal(
-        loadings, mean, covariance, decoder="softmax", bias=bias, weights=weights
-    )
+    model = normal(loadings, mean, covariance, decoder="softmax", bias=bias, weights=weights)
 
     def probabilities(eta):
         x = softmax(eta) if weights == "softmax" else eta
@@ -288,23 +284,15 @@ def test_sampled_completions_are_within_their_errors():
 
 NAMES = ["(Intercept)", "meta$ratingLiberal", "day", "meta$ratingLiberal:day", "newTRUE"]
 GAMMA = np.random.default_rng(0).normal(size=(2, 5))
-BY_COLUMNS = pb.DocumentModel.logistic_normal(
-    PHI, coefficients=GAMMA, covariance=np.eye(2), covariate_names=NAMES
-)
-TABLE = {
-    "rating": ["Liberal", "Conservative"] * 2,
-    "day": [1.0, 2.0, 3.0, 4.0],
-    "new": [True, True, False, False],
-}
+BY_COLUMNS = normal(PHI, coefficients=GAMMA, covariance=np.eye(2), covariate_names=NAMES)
+TABLE = {"rating": ["Liberal", "Conservative"] * 2, "day": [1.0, 2.0, 3.0, 4.0]}
+TABLE |= {"new": [True, True, False, False]}
 
 
 def test_columns_of_r_are_made_of_the_table():
     liberal, day = np.array([1.0, 0, 1, 0]), np.arange(1.0, 5)
     design = np.column_stack([np.ones(4), liberal, day, liberal * day, [1, 1, 0, 0]])
-    found, expected = (
-        pb.log_likelihood(BY_COLUMNS, DOCUMENTS, covariates=x, random_state=0)
-        for x in (TABLE, design)
-    )
+    found, expected = (score(BY_COLUMNS, covariates=x, random_state=0) for x in (TABLE, design))
     np.testing.assert_array_equal(found.values, expected.values)
 
 
@@ -329,10 +317,8 @@ def test_annealing_agrees_with_quadrature_in_its_errors(model, n_samples):
     step, n_seeds = (1, 20) if n_samples == 8 else (6, 60)
     rows = np.array([[i % 5, i * i % 4, i % 3, 7 * i % 6] for i in range(1, 25, step)])
     exact = pb.log_likelihood(model, rows)
-    runs = [
-        pb.log_likelihood(model, rows, "annealed", n_samples=n_samples, random_state=seed)
-        for seed in range(n_seeds)
-    ]
+    run = {"method": "annealed", "n_samples": n_samples}
+    runs = [pb.log_likelihood(model, rows, random_state=seed, **run) for seed in range(n_seeds)]
     gaps = np.array([run.values - exact.values for run in runs])
     assert np.mean((gaps / [run.std_errors for run in runs]) ** 2) < 1.5
     ratios = np.expm1(gaps)

@@ -18,9 +18,8 @@ def em(n_components, **options):
 
 @pytest.fixture(scope="module")
 def data():
-    return pb.datasets.make_lda_corpus(
-        150, 100, 5, document_length=50, doc_topic_prior=0.2, random_state=0
-    )
+    law = {"document_length": 50, "doc_topic_prior": 0.2, "random_state": 0}
+    return pb.datasets.make_lda_corpus(150, 100, 5, **law)
 
 
 @pytest.mark.parametrize("learn_priors", [False, True])
@@ -108,9 +107,8 @@ def test_any_fitted_lda_may_be_grown_from(data, tmp_path):
 
 def test_where_topics_share_no_word_the_bound_is_the_likelihood_at_its_maximum():
     topics = np.kron(np.eye(3), np.full(10, 0.1))
-    data = pb.datasets.make_lda_corpus(
-        400, topic_word=topics, document_length=60, doc_topic_prior=0.2, random_state=1
-    )
+    law = {"document_length": 60, "doc_topic_prior": 0.2, "random_state": 1}
+    data = pb.datasets.make_lda_corpus(400, topic_word=topics, **law)
     init = LDA.from_parameters(doc_topic_prior=1.0, topic_word=topics)
     model = em(3, init=init, tol=0.0).fit(data.corpus)
     exact = pb.log_likelihood(model, data.corpus, "exact").total

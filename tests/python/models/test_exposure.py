@@ -133,9 +133,8 @@ def test_everything_that_scores_takes_exposures():
     )
     by_argument = pb.completion_perplexity(fitted, COUNTS, exposure=EXPOSURE, random_state=0)
     assert pb.completion_perplexity(fitted, corpus, random_state=0).value == by_argument.value
-    bounds = pb.bidirectional_bounds(
-        fitted, "annealed", n_documents=5, exposure=[0.1, 1, 2, 3, 9], random_state=0
-    )
+    options = {"n_documents": 5, "exposure": [0.1, 1, 2, 3, 9], "random_state": 0}
+    bounds = pb.bidirectional_bounds(fitted, "annealed", **options)
     exact = pb.log_likelihood(fitted, bounds.data, "exact").values
     assert bounds.data.exposure.tolist() == [0.1, 1, 2, 3, 9]
     assert (np.abs(bounds.lower - exact) < 4 * bounds.lower_std_errors + 1e-9).all()
@@ -275,9 +274,8 @@ def test_scikit_learn_passes_on_what_documents_have_beside_words(cls, name):
     with sklearn.config_context(enable_metadata_routing=True):
         model = cls(2, max_iter=10, random_state=0)
         model.set_fit_request(**{name: True}).set_score_request(**{name: True})
-        routed = cross_val_score(
-            model, corpus.counts, cv=2, params={name: rows}, error_score="raise"
-        )
+        options = {"params": {name: rows}, "error_score": "raise"}
+        routed = cross_val_score(model, corpus.counts, cv=2, **options)
     for score, held_out in zip(routed, (slice(20), slice(20, 40)), strict=True):
         kept = slice(20, 40) if held_out == slice(20) else slice(20)
         model.fit(corpus.counts[kept], **{name: rows[kept]})

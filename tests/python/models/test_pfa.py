@@ -141,9 +141,8 @@ def test_the_table_lists_topics_by_weight(corpus, kind):
 
 def test_topics_in_use_are_fewer_than_those_there_are():
     topics = np.kron(np.eye(3), np.full(10, 0.1))
-    data = pb.datasets.make_gamma_poisson_corpus(
-        300, topic_word=topics, shape=0.4, probability=0.98, random_state=1
-    )
+    law = {"shape": 0.4, "probability": 0.98, "random_state": 1}
+    data = pb.datasets.make_gamma_poisson_corpus(300, topic_word=topics, **law)
     model = PFA(40, max_iter=150, random_state=0).fit(data.corpus)
     assert 3 <= model.n_active_ < 40
     table = model.topic_table()

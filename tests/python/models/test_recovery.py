@@ -15,9 +15,8 @@ import polyabayes as pb
 )
 def test_every_seed_finds_every_topic(model):
     # From uniform topics about one seed in three misses one.
-    data = pb.datasets.make_lda_corpus(
-        800, 300, 8, document_length=60, doc_topic_prior=0.1, random_state=0
-    )
+    law = {"document_length": 60, "doc_topic_prior": 0.1, "random_state": 0}
+    data = pb.datasets.make_lda_corpus(800, 300, 8, **law)
     for seed in range(4):
         model.set_params(random_state=seed).fit(data.corpus)
         cosines = pb.topics.match_topics(data.topic_word, model).similarities

@@ -229,9 +229,8 @@ def test_work_removes_nothing_that_it_did_not_write(work, tmp_path):
         with warnings.catch_warnings(action="ignore", category=errors.EdgeWarning):
             pb.choose_n_components(model, corpus, [1, 2], n_folds=2, checkpoint=folder)
     else:
-        pb.WitnessSearch(
-            model, pb.priors.Poisson(2.0), scoring="bound", max_steps=2, checkpoint=folder
-        ).fit(corpus)
+        options = {"scoring": "bound", "max_steps": 2, "checkpoint": folder}
+        pb.WitnessSearch(model, pb.priors.Poisson(2.0), **options).fit(corpus)
     assert len(list(folder.iterdir())) > len(BESIDE) + (work != "train")
     assert (folder / torn).exists() == (work != "train")
     assert all((folder / name).read_text() == name for name in BESIDE)

@@ -6,9 +6,8 @@ from matplotlib.container import ErrorbarContainer
 
 import polyabayes as pb
 
-FRAME = pd.DataFrame(
-    {"q": ["no", "yes"] * 12, "often": ["a", "b", "a", "c"] * 6, "r": [0, 1, 0, 1, 1, 1] * 4}
-)
+ANSWERS = {"q": ["no", "yes"] * 12, "often": ["a", "b", "a", "c"] * 6, "r": [0, 1, 0, 1, 1, 1] * 4}
+FRAME = pd.DataFrame(ANSWERS)
 
 
 @pytest.mark.parametrize("method", ["bayes", "em"])

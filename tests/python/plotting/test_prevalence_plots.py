@@ -60,9 +60,8 @@ def test_nothing_is_cut_squeezed_or_overlaps(kind):
     names = [f"topic {k}: government, administration, president" for k in range(10)]
     draws = np.random.default_rng(0).dirichlet(np.ones(10), (200, 12)) / 30
     rows = [f"rating=Conservative, date=2008-{month:02}-01" for month in range(1, 13)]
-    of = TopicPrevalence(
-        draws, rows, "difference" if kind == "differences" else "prevalence", labels=names
-    )
+    event = "difference" if kind == "differences" else "prevalence"
+    of = TopicPrevalence(draws, rows, event, labels=names)
     if kind == "similarity":
         topics = np.random.default_rng(0).dirichlet(np.ones(40), 40)
         words = [f"administration {word}" for word in range(40)]

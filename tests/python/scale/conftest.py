@@ -18,8 +18,7 @@ def small_blocks(monkeypatch):
 @pytest.fixture(scope="module")
 def dask_client():
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    )
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    cluster = distributed.LocalCluster(n_workers=2, **options)
     with cluster, distributed.Client(cluster) as client:
         yield client

@@ -117,10 +117,9 @@ def test_runs_whose_workers_were_killed_go_on_to_the_same_bits(tmp_path, kind):
             os.kill(process, signal.SIGKILL)
 
     spawn = multiprocessing.get_context("spawn")
+    model = new_model(kind, checkpoint=tmp_path / "state")
     with ProcessPoolExecutor(2, spawn) as pool, pytest.raises(WorkerError):
-        new_model(kind, checkpoint=tmp_path / "state").fit(
-            shards, executor=pool, callback=kill, eval_every=1
-        )
+        model.fit(shards, executor=pool, callback=kill, eval_every=1)
     sweeps = []
     again = new_model(kind, checkpoint=tmp_path / "state")
     again.fit(shards, callback=lambda model: sweeps.append(model.n_iter_), eval_every=1)

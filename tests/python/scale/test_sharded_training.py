@@ -142,9 +142,8 @@ def test_counts_that_overflow_are_found(tmp_path, monkeypatch):
 
 def test_folders_that_workers_do_not_share_are_named(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
-    training = shard_sweeps.ShardTraining(
-        shards.shards, tmp_path / "elsewhere", "name", (shards.longest, 1, 1), 0, 1
-    )
+    parts = shards.shards, tmp_path / "elsewhere", "name", (shards.longest, 1, 1)
+    training = shard_sweeps.ShardTraining(*parts, 0, 1)
     with pytest.raises(FileAccessError, match="all workers share"):
         shard_sweeps.inspect_shards(training, [0])
     training = training._replace(folder=tmp_path)

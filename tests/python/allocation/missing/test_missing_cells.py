@@ -121,9 +121,8 @@ def test_frames_name_the_cells():
     assert "(exact)" in text
 
 
-ONE_GAP, THREE_GAPS = (
-    np.ma.masked_equal(table, -1) for table in ([[5, 3], [-1, 1]], [[3, 2], [-1, -1], [-1, 0]])
-)
+ONE_GAP = np.ma.masked_equal([[5, 3], [-1, 1]], -1)
+THREE_GAPS = np.ma.masked_equal([[3, 2], [-1, -1], [-1, 0]], -1)
 
 
 @pytest.mark.parametrize(

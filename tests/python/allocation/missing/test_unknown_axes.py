@@ -103,10 +103,8 @@ def test_ml_has_the_likelihood_of_the_answers():
     data = CountTensor.from_frame(frame(ROWS))
     found = AllocationModel.cp(AXES, 1).decompose(data, "ml", random_state=0)
     # Independent items: shares among the answers.
-    shares = {
-        axis: np.bincount([row[k] for row in ROWS if row[k] is not None]) / 6
-        for k, axis in enumerate(AXES)
-    }
+    columns = zip(AXES, zip(*ROWS, strict=True), strict=True)
+    shares = {axis: np.bincount([x for x in own if x is not None]) / 6 for axis, own in columns}
     for axis in AXES:
         np.testing.assert_allclose(found.tables[axis][:, 0], shares[axis], atol=1e-8)
     ln_rows = sum(
