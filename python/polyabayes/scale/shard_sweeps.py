@@ -165,7 +165,7 @@ def renumber_topics(
         shard = training.shards[number]
         if is_there(training.topics_path(shard, to)):
             continue
-        sizes = (min(_TOPICS, shard.n_tokens - at) for at in range(0, shard.n_tokens, _TOPICS))
+        sizes = (min(_TOPICS, shard.n_tokens - n) for n in range(0, shard.n_tokens, _TOPICS))
         with TopicsReader(training, shard, at, len(renumbered)) as topics:
             parts = (renumbered[topics.topics(n)] for n in sizes)
             _write_topics(training.topics_path(shard, to), parts)

@@ -75,8 +75,8 @@ def test_a_fit_of_r_is_scored_as_its_integral(theirs):
     np.testing.assert_allclose(found.values, expected, atol=1e-7)
     assert set(found.methods.tolist()) == {"exact"}
     survey = dict(zip(("treatment", "pid_rep"), design.T[1:3], strict=True))
-    model = pb.read_model(STM / "gadarianFit.RData")
-    by_names = pb.log_likelihood(model, counts, covariates=survey)
+    read = pb.read_model(STM / "gadarianFit.RData")
+    by_names = pb.log_likelihood(read, counts, covariates=survey)
     np.testing.assert_array_equal(by_names.values, found.values)
     same = pb.interop.from_stm(theirs, name="gadarianFit")
     np.testing.assert_array_equal(same.components_, model.components_)

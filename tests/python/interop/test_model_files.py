@@ -130,8 +130,8 @@ def test_real_mallet_is_scored_as_by_hand(shared_data):
         pytest.skip(f"no files of MALLET in {folder}")
     weights = folder / "topic_word_weights.txt.gz"
     ours = pb.interop.from_mallet(folder / "state.gz", topic_word_weights=weights)
-    counts = folder / "word_topic_counts.txt.gz"
-    counts = pb.interop.from_mallet(folder / "state.gz", word_topic_counts=counts)
+    path = folder / "word_topic_counts.txt.gz"
+    counts = pb.interop.from_mallet(folder / "state.gz", word_topic_counts=path)
     np.testing.assert_allclose(ours.components_, counts.components_, rtol=1e-12)
     column = {word: column for column, word in enumerate(ours.vocabulary_)}
     table = np.zeros((500, len(column)), dtype=np.int64)
