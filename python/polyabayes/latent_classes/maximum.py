@@ -34,19 +34,11 @@ def maxima(
     """Tables of the largest likelihood for each number of classes."""
     tensor, found = answers.tensor(), {}
     for n_classes in sizes:
-        made = (
-            PRIORS["flat"]
-            .model(tensor.axes, n_classes)
-            .decompose(
-                tensor,
-                "ml",
-                n_restarts=n_restarts,
-                tol=tol,
-                random_state=np.random.SeedSequence([run.seed, n_classes, 0]),
-                n_jobs=run.n_jobs,
-                progress=run.progress,
-            )
-        )
+        model = PRIORS["flat"].model(tensor.axes, n_classes)
+        seed = np.random.SeedSequence([run.seed, n_classes, 0])
+        options: dict[str, Any] = {"n_jobs": run.n_jobs, "progress": run.progress}
+        options |= {"n_restarts": n_restarts, "tol": tol}
+        made = model.decompose(tensor, "ml", random_state=seed, **options)
         nodes = hidden_of(tensor.axes), *tensor.axes
         weights, *items = (made.tables[node][None] for node in nodes)
         found[n_classes] = ClassTables(weights, tuple(items))

@@ -71,8 +71,8 @@ _OF_A_TRAINING = (
 )
 
 # Effort of one evaluation of held-out documents: a trace needs only tenths of a nat per document.
-_EVALUATION_TEMPERATURES = 20
-_EVALUATION_RUNS = 16
+_EVALUATION: dict[str, Any] = {"n_samples": 20, "n_replicates": 16}
+_EVALUATION |= {"event": "sequence", "given_length": True}
 
 
 class PreviousState(NamedTuple):
@@ -459,18 +459,9 @@ class TopicModel(BurstyTopics):
 
     def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
         """Nats per token, and their error, from a few short runs."""
+        run = {"random_state": self.seed_, "n_jobs": self.n_jobs} | _EVALUATION
         with quiet():
-            result = log_likelihood(
-                self,
-                held_out,
-                "annealed",
-                n_samples=_EVALUATION_TEMPERATURES,
-                n_replicates=_EVALUATION_RUNS,
-                event="sequence",
-                given_length=True,
-                random_state=self.seed_,
-                n_jobs=self.n_jobs,
-            )
+            result = log_likelihood(self, held_out, "annealed", **run)
         return result.nats_per_token, result.nats_per_token_std_error
 
     def _identity(

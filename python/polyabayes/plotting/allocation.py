@@ -82,15 +82,8 @@ def plot_evidence(
     reach = np.abs(ends - values[:, np.newaxis])[~is_bound].T
     places = np.array(ranks)
     ax.plot(places, values, color=BLUE, linewidth=0.8, alpha=0.5)
-    ax.errorbar(
-        places[~is_bound],
-        values[~is_bound],
-        yerr=reach,
-        fmt="o",
-        color=BLUE,
-        markersize=4,
-        capsize=3,
-    )
+    style: Any = {"fmt": "o", "color": BLUE, "markersize": 4, "capsize": 3}
+    ax.errorbar(places[~is_bound], values[~is_bound], yerr=reach, **style)
     if is_bound.any():
         ax.plot(places[is_bound], values[is_bound], "^", color=VERMILION, label="lower bound")
     given = any(evidence.given_total for evidence in evidences.values())

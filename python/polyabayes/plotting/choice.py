@@ -86,16 +86,11 @@ def _draw_scores(ax: Axes, choice: SizeChoice) -> None:
     """Plot distances to the best, with errors; dropped sizes are crosses."""
     for row in choice.rows:
         good = row["size"] in choice.equally_good
-        ax.errorbar(
-            row["size"],
-            -row["behind"],
-            yerr=_reach(row),
-            fmt="x" if row["dropped"] else "o",
-            color="0.55" if row["dropped"] else BLUE,
-            markerfacecolor=BLUE if good else ax.get_facecolor(),
-            capsize=3,
-            zorder=3,
-        )
+        marker, colour = ("x", "0.55") if row["dropped"] else ("o", BLUE)
+        face = BLUE if good else ax.get_facecolor()
+        style: Any = {"fmt": marker, "color": colour, "markerfacecolor": face}
+        style |= {"capsize": 3, "zorder": 3}
+        ax.errorbar(row["size"], -row["behind"], yerr=_reach(row), **style)
     kinds = [("o", BLUE, BLUE, "as good as the best"), ("o", BLUE, ax.get_facecolor(), "behind")]
     if any(row["dropped"] for row in choice.rows):
         kinds.append(("x", "0.55", "0.55", "dropped early"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import stats
 
@@ -111,15 +113,8 @@ def _annotate(ax: Axes, comparison: Comparison, level: float) -> None:
         shift = {"left": -4, "right": 4, "center": 0}[side]
         if name == comparison.best and len(comparison.results) > 1:
             side, shift = "right", -6  # clear of the dashed line
-        ax.annotate(
-            text,
-            (value, y),
-            (shift, -12),
-            textcoords="offset points",
-            ha=side,
-            va="top",
-            size="small",
-        )
+        style: Any = {"ha": side, "va": "top", "size": "small"}
+        ax.annotate(text, (value, y), (shift, -12), textcoords="offset points", **style)
 
 
 def _behind(behind: float, upper: float) -> str:

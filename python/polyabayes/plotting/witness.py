@@ -96,17 +96,9 @@ def plot_size_posterior(
         open_part = table["upper"] - table["lower"]
         colour = looks[place]
         ax.bar(x, table["lower"], width, color=colour, label=name or "at least")
-        ax.bar(
-            x,
-            open_part,
-            width,
-            bottom=table["lower"],
-            facecolor="none",
-            edgecolor=colour,
-            hatch="////",
-            linewidth=0.8,
-            label=None if any(named) else "at most",
-        )
+        hollow: Any = {"facecolor": "none", "edgecolor": colour, "hatch": "////", "linewidth": 0.8}
+        label = None if any(named) else "at most"
+        ax.bar(x, open_part, width, bottom=table["lower"], label=label, **hollow)
     ax.set_ylim(0, None)
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(_shared_label(named))

@@ -29,6 +29,7 @@ _UNUSUAL, _FEWEST = 0.01, 2
 # Temperatures and replicates of a score: its error is far below the spread of documents, and what
 # it is low by is alike in documents of the model.
 _EFFORT: dict[str, Any] = {"n_samples": 100, "n_replicates": 4}
+_EFFORT |= {"event": "sequence", "given_length": True}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -207,17 +208,9 @@ def drift(
 
 def _scores(model: TopicModel, corpus: Corpus, seed: int, n_jobs: int | None) -> Floats:
     """Ln p of documents given their lengths; impossible ones get the least finite value."""
+    run = {"random_state": seed, "n_jobs": n_jobs} | _EFFORT
     with quiet():
-        found = log_likelihood(
-            model,
-            corpus,
-            "annealed",
-            event="sequence",
-            given_length=True,
-            random_state=seed,
-            n_jobs=n_jobs,
-            **_EFFORT,
-        ).values
+        found = log_likelihood(model, corpus, "annealed", **run).values
     return np.maximum(found, -1e6)
 
 

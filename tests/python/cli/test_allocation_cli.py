@@ -31,20 +31,11 @@ def test_options_reach_the_model_and_the_method(tmp_path, capsys):
     file = tmp_path / "plain.tns"
     pb.write_tensor(CountTensor.from_dense(COUNTS, ["doc", "word"]), file)
     options = "--size topic=3 --concentration 0.5 --rate 2 --prior flat --tied doc,word --seed 3"
-    method = (
-        "--method smc --particles 64 --replicates 5 --option order=sorted --given-total --jobs 1"
-    )
-    assert run("evidence", GRAPH, file, *options.split(), *method.split()) == 0
+    options += " --method smc --particles 64 --replicates 5 --option order=sorted --jobs 1"
+    assert run("evidence", GRAPH, file, *options.split(), "--given-total") == 0
     model = AllocationModel(GRAPH, {"topic": 3}, 0.5, 2.0, tied=[("doc", "word")], prior="flat")
-    expected = model.log_evidence(
-        COUNTS,
-        "smc",
-        n_particles=64,
-        n_replicates=5,
-        order="sorted",
-        given_total=True,
-        random_state=3,
-    )
+    effort = {"n_particles": 64, "n_replicates": 5, "order": "sorted"}
+    expected = model.log_evidence(COUNTS, "smc", given_total=True, random_state=3, **effort)
     output = capsys.readouterr().out
     assert repr(expected) in output
 

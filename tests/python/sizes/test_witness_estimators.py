@@ -239,15 +239,11 @@ def test_the_average_is_the_mean_over_sizes_by_their_posterior():
     for fold in range(3):
         row = found.row(fold)
         here = clone(search).fit(CORPUS[folds != fold])
-        train, test = np.array(
-            [
-                [
-                    pb.log_likelihood(here.model(k), corpus, "exact").total
-                    for corpus in (CORPUS[folds != fold], CORPUS[folds == fold])
-                ]
-                for k in (1, 2, 3, 4)
-            ]
-        ).T
+        models = [here.model(k) for k in (1, 2, 3, 4)]
+        train, test = (
+            np.array([pb.log_likelihood(model, CORPUS[rows], "exact").total for model in models])
+            for rows in (folds != fold, folds == fold)
+        )
         average = special.logsumexp(train + test) - special.logsumexp(train)
         assert row["lower"] <= average <= row["upper"]
         assert row["average"] == pytest.approx(average, abs=1e-9)
