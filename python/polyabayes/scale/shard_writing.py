@@ -146,11 +146,8 @@ class _Spool:
         tokens = np.concatenate([[0], np.cumsum(lengths)])
         exposures = np.concatenate(self._exposures)
         metadata = None if self._metadata is None else joined_metadata(self._metadata)
-        is_there = {
-            EXPOSURE: (exposures != 1.0).any(),
-            IDS: self._has_ids,
-            METADATA: metadata is not None,
-        }
+        is_there = {EXPOSURE: (exposures != 1.0).any(), IDS: self._has_ids}
+        is_there |= {METADATA: metadata is not None}
         names = (*ARRAYS, *(name for name in is_there if is_there[name]))
         entries = []
         parts = zip(pairwise(starts), self._listed_ids(starts), strict=True)
