@@ -57,10 +57,8 @@ TENSOR_READERS = {name: own.read_tensor for name, own in _FORMATS.items() if own
 TENSOR_WRITERS = {name: own.write_tensor for name, own in _FORMATS.items() if own.write_tensor}
 _FORMAT_OF_SUFFIX = {end: name for name, own in _FORMATS.items() for end in own.endings.split()}
 # Options that only tables have: a .txt file with one of them is no text.
-OPTIONS_OF_TABLES = {
-    *("text", "ids", "document", "word", "count", "metadata", "layout"),
-    *("sep", "columns", "transpose", "skiprows"),
-}
+_OF_FILES = ("sep", "columns", "transpose", "skiprows")
+OPTIONS_OF_TABLES = {*_OF_FILES, "text", "ids", "document", "word", "count", "metadata", "layout"}
 
 
 def reader_of(

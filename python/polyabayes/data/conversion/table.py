@@ -188,9 +188,8 @@ class Table(Protocol):
         """
         ids = self.given.get("ids")
         names = [x for x in self.names if self.kind(x) in PLAIN_KINDS and x != ids]
-        others = {
-            x for x in names if counts_nothing(x) or is_headed(x, "units") or self.is_dated(x)
-        }
+        others = {x for x in names if counts_nothing(x) or is_headed(x, "units")}
+        others |= {*filter(self.is_dated, names)}
         others |= self.marks_of_presence(names).keys()
         held = {x: {*self.values(x)} - {None} for x in names if x not in others}
         shared = {x for x, n in Counter(chain(*held.values())).items() if n > 1}
@@ -355,10 +354,8 @@ class Table(Protocol):
         if self.kind(name) not in ("number", "other") and not all(isinstance(x, str) for x in held):
             return []
         try:
-            found = [
-                _numbers.read_number(x, self.written) if isinstance(x, str) else float(x)
-                for x in held
-            ]
+            read = _numbers.read_number
+            found = [read(x, self.written) if isinstance(x, str) else float(x) for x in held]
         except (TypeError, ValueError, OverflowError):
             return []
         are_names = any(isinstance(x, str) and _PADDED.match(x) for x in held)
