@@ -29,7 +29,7 @@ from polyabayes.data.conversion.table import Kind, Table, is_further_header, kin
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
-from polyabayes.io.integers import is_number, parsed_count
+from polyabayes.io.integers import is_number, parsed_count, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,6 @@ LINES_LOOKED_AT = 20
 # Rows of counts that are dense at once.
 _BLOCK_ROWS = 512
 _LONGEST_FIELD = 1 << 30
-_MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = '0123456789+-.eE\r\n"'
 _TAKEN = " is taken by Corpus.from_table or CountTensor.from_frame, with the same options"
@@ -169,7 +168,7 @@ class DelimitedTable(Table):
             value = None if text is None else number_of(text)
             is_other = text and "." in text and read_number(text, self.written) != value
             if value is None or value != value or is_other:
-                held = "no value" if text is None else repr(text[:_MOST_SHOWN])
+                held = "no value" if text is None else repr(shown(text))
                 told = f"{self.path}: column {name!r} holds {held} at {self.place(row)}, "
                 raise FileFormatError(f"{told}not a number{self.remedy(name, text)}")
         return _array_of(texts)
@@ -242,6 +241,11 @@ class DelimitedTable(Table):
         is_first = names[0].lower() in NAMES["document"] + NAMES["text"] * (not dialect.sep)
         # Texts may hold separators, but no table divided by blanks has texts outside quotes.
         if has_more and dialect.columns is None and not (is_first and self.sep != " "):
+            if len({held[0] for _, held in first}) < len(first):
+                known = [argument("columns", x) for x in ([*names, "last"], ["first", *names])]
+                told = f"a name less than columns, the first of which names no rows: use {known[0]}"
+                told += f", {argument('skiprows', line)}, or {known[1]} if the first has no name"
+                raise _refused(self.path, line, told)
             names.insert(0, "")  # R does not name the column of the row names.
         return names, chain(first, records)
 

@@ -49,10 +49,8 @@ def read_factor_csv(
         names = dict.fromkeys(wanted if set(wanted) <= set(table.names) else table.names)
         lines = pandas.Index(table.lines, name="line")
         # Labels stay text, since guessing types would change "01" and large counts.
-        factors = {
-            name: table.numbers(name) if name == counts else _levels(table.values(name))
-            for name in names
-        }
+        factors = {x: _levels(table.values(x)) for x in names if x != counts}
+        factors |= {x: table.numbers(x) for x in names if x == counts}
         frame = pandas.DataFrame(factors, index=lines)
         frame.attrs |= {"code": table.as_frame, "call": call}
         return CountTensor.from_frame(frame, axes, counts, missing=missing)
