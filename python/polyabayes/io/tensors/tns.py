@@ -133,8 +133,6 @@ def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] 
 
 def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
     """Context that writes the axes of a tensor next to the counts, which its body writes."""
-    modes = [
-        {"name": name, "size": size, "labels": None if labels is None else labels.tolist()}
-        for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
-    ]
+    held = zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
+    modes = [{"name": x, "size": n, "labels": y if y is None else y.tolist()} for x, n, y in held]
     return files.beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")
