@@ -582,7 +582,7 @@ def test_texts_of_a_folder_in_two_encodings_are_refused_with_the_call_that_reads
 def test_options_stay_in_the_call_that_reads_another_file(options, values):
     table = pd.DataFrame({"id": ["a", "b"], "kind": ["k", "k"], "Jan": [1, 0], "Feb": [2, 3]})
     table.to_json("x.json", orient="records")
-    with pytest.raises(InvalidArgumentError, match="x.json is a JSON array: ") as caught:
+    with pytest.raises(InvalidArgumentError, match=r"x\.json is a JSON array: ") as caught:
         pb.read_corpus("x.json", **options)
     call = str(caught.value).partition(": ")[2].removesuffix(" takes its table")
     assert eval(call, NAMES_OF_CALLS).counts.toarray().tolist() == values

@@ -26,8 +26,7 @@ _NUMBERS = set(map(int, NAMES["no number"]))
 _CODE = re.compile(r"[(\[]*(-?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
 _REMARK = re.compile(r"\(.*?\)|, coded\b.*", re.IGNORECASE)
 _NO_ANSWER = re.compile("|".join(NAMES["no answer"]))
-_GAP = 2
-_FEW_ROWS = 10
+_GAP, _FEW_ROWS = 2, 10
 # Headers are among the first rows; more levels than so many are words, not answers.
 _MOST_HEADERS, _MOST_ANSWERS = 3, 50
 
@@ -91,6 +90,8 @@ def warn_of_answers(
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
         told = f"may be a further header: if so, leave it out by {code}.drop(index={alone})"
+        named = frame.loc[alone[-1]].filter(like="Unnamed: ").dropna().to_dict()
+        told += f".rename(columns={named})" * bool(named)
         warn(f"row {some(alone, 3)} {told}", DataWarning)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
@@ -189,10 +190,9 @@ def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -
     coded = {int(m[1]): x for x in labels if x not in texts and (m := _CODE.match(x)) and m[1]}
     if any("-" in str(x)[:2] for x in (*texts, *shared)) and {-n for n in coded} != {*coded}:
         texts += [x for n, x in coded.items() if n < 0]
-    # Whoever makes numbers categories says that they are answers.
-    kinds = () if is_categorical else (int, float)
     held: dict[Any, Any] = {number_of(x): x for x in labels if x not in texts}
-    held |= {x: x for x in known if isinstance(x, kinds) and not isinstance(x, bool)}
+    # Whoever makes numbers categories says that they are answers.
+    held |= {x: x for x in known if type(x) in (int, float) and not is_categorical}
     numbers = sorted(x for x in held if x is not None)
     if {-number for number in numbers} == set(numbers):
         return texts
