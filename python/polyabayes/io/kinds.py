@@ -94,7 +94,7 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
         raise FileFormatError(f"the name of {path} does not show its format: {told}")
 
 
-def _asked(taker: str, options: dict[str, Any]) -> dict[str, str]:
+def _asked(taker: str, options: dict[str, Any]) -> dict[str, Any]:
     """Code of the options of a table in a call that takes it: its name, and what ends it."""
     if options.get("transpose") and "ids" in options:
         left_out = f".drop(columns={options['metadata']!r})" if "metadata" in options else ""
