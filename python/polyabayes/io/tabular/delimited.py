@@ -245,9 +245,9 @@ class DelimitedTable(Table):
         # Texts may hold separators, but no table divided by blanks has texts outside quotes.
         if has_more and dialect.columns is None and not (is_first and self.sep != " "):
             if len({held[0] for _, held in first}) < len(first):
-                known = [argument("columns", x) for x in ([*names, "last"], ["first", *names])]
-                told = f"a name less than columns, the first of which names no rows: use {known[0]}"
-                told += f", {argument('skiprows', line)}, or {known[1]} if the first has no name"
+                known = [argument("columns", x) for x in ([*names, "last"], ["", *names])]
+                told = f"a column has no name, and the first names no rows: use {known[0]}, "
+                told += f"{argument('skiprows', line)}, or, if it is the first, {known[1]} instead"
                 raise _refused(self.path, line, told)
             names.insert(0, "")  # R does not name the column of the row names.
         return names, chain(first, records)
@@ -306,7 +306,7 @@ def records_of(
         sep = " "
     is_padded = sep == " " or f"{sep} " in header
     if found is not None:
-        rows = (line.rstrip().split(sep) for line in head[1:] if line.strip())
+        rows = (re.sub('"[^"]*"', '"', line).split(sep) for line in head[1:] if line.strip())
         columns = enumerate(zip(*rows, strict=False))
         quoted = [k for k, own in columns if all(text.startswith('"') for text in own)]
         found.append(replace(dialect, sep=sep, is_padded=is_padded, quoted=quoted))
