@@ -121,7 +121,7 @@ def _filled(
     told = delimited.encoding_code(encoding)
     text = f"x.read_text({told[2:]})" if is_folder else delimited.text_code(path, encoding)
     code |= {"path": repr(str(path)), "first": repr(str(first)), "files": files, "content": text}
-    code["each"] = f" for x in {files}" * is_folder
+    code |= {"each": f" for x in {files}" * is_folder, "encoding": told[2:]}
     return _READ.sub(rf"\g<0>{told}", remedy).format(**{"given": ""} | _FORMATS | code)
 
 
