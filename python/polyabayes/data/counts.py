@@ -46,8 +46,7 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
     Indices are sorted, without duplicates and explicit zeros. `values` is never changed, but shares
     memory with the result if it is already canonical.
     """
-    is_sparse = sparse.issparse(values)
-    stored: Any = checked_sparse(values, name) if is_sparse else count_array(values, name)
+    stored: Any = (checked_sparse if sparse.issparse(values) else count_array)(values, name)
     _refuse_bad_shape(stored.shape, name)
     if isinstance(stored, np.ndarray):
         stored = sparse.csr_matrix(stored.astype(float) if stored.dtype == np.float16 else stored)

@@ -1,7 +1,8 @@
 """Names that have a meaning in tables, by kind: headers of columns, and marks of missing values.
 
 The lists are in ``names.txt``: a kind, a tab and its names, in the order in which they are taken.
-Headers are in lower case.
+Headers are in lower case. Kinds of patterns are joined again; those of labels that are no answers
+match them in lower case, without blanks and signs.
 """
 
 import re

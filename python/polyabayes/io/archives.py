@@ -17,7 +17,6 @@ from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import FileFormatError
 
 _KINDS = "biufUS"
-_ENDING = ".npy"
 _LONGEST_HEADER = 10_000
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _LAST_LETTER = 0x10FFFF
@@ -30,14 +29,13 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
 
     Nothing in the file is executed, and no more memory is allocated than its members need.
     """
-    arrays: dict[str, NDArray[Any]] = {}
-    unknown: list[str] = []
+    arrays, unknown = dict[str, NDArray[Any]](), list[str]()
     with open_binary(path) as stream, reading(path):
         if not zipfile.is_zipfile(stream):
             raise FileFormatError(f"{path} is no .npz archive: damaged, or a single array")
         archive = zipfile.ZipFile(stream)
         for member in archive.infolist():
-            name = member.filename.removesuffix(_ENDING)
+            name = member.filename.removesuffix(".npy")
             if name not in wanted and not (prefix and name.startswith(prefix)):
                 unknown.append(name)
                 continue

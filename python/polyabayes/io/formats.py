@@ -57,10 +57,7 @@ TENSOR_READERS = {name: own.read_tensor for name, own in _FORMATS.items() if own
 TENSOR_WRITERS = {name: own.write_tensor for name, own in _FORMATS.items() if own.write_tensor}
 _FORMAT_OF_SUFFIX = {end: name for name, own in _FORMATS.items() for end in own.endings.split()}
 # Options that only tables have: a .txt file with one of them is no text.
-OPTIONS_OF_TABLES = {
-    *("text", "ids", "document", "word", "count", "metadata", "layout"),
-    *("sep", "columns", "transpose", "skiprows"),
-}
+OPTIONS_OF_TABLES = {*kinds.READ, "text", "ids", "document", "word", "count", "metadata", "layout"}
 
 
 def reader_of(
@@ -84,12 +81,12 @@ def reader_of(
         if name == "text" and path.is_dir():
             kinds.refuse_other_folders(path, options.get("encoding"))
         taker = "Corpus.from_table" if is_corpus else "CountTensor.from_frame"
-        kinds.refuse_other_doors(path, taker, options.get("encoding"))
+        kinds.refuse_other_doors(path, taker, options)
         if name in kinds.LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():
-            if options.keys() & OPTIONS_OF_TABLES and name in kinds.OPEN:
-                name = "csv"
-            elif is_corpus:
-                kinds.refuse_other_kinds(path, name, options.get("encoding"))
+            is_table = bool(options.keys() & OPTIONS_OF_TABLES) and name in kinds.OPEN
+            if is_corpus:
+                kinds.refuse_other_kinds(path, name, options, is_table)
+            name = "csv" if is_table else name
     if name is None or checks.text("format", name) not in readers:
         known = f"name it by {argument('format')}; known are {', '.join(readers)}"
         other = "read_tensor" if name in TENSOR_READERS else "read_corpus"

@@ -18,6 +18,7 @@ _MOST_SHOWN = 40
 # and decimals such as 1e+05, as R writes them.
 PLACE, COUNT = rb"0*+[1-9]\d{0,17}+(?!\d)", rb"\d{1,19}+(?!\d)(?:\.0*+)?"
 DECIMAL = COUNT + rb"(?:[eE]\+?\d++)?"
+COMMENT = re.compile(rb"#[^\n]*")
 _POINT_ZERO = re.compile(rb"(?<=[0-9])\.0*(?=\s|$)")
 _LINES = rb"(?:[ \t]*+(?:%b)?[ \t\r]*+(?:\n|\Z))*+"
 

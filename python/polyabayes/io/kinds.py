@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from polyabayes._support.files import BOMS_UTF16, check_encoding, line_blocks
 from polyabayes.data.conversion.numbers import number_of
@@ -23,6 +24,8 @@ _KINDS = [line.split("\t") for line in _LINES]
 _NAMES = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
 _FORMATS = {name: argument("format", name) for name in _NAMES}
 _FORMATS["taker"] = "Corpus.from_table"
+# Options of tables that only files have.
+READ = ("sep", "columns", "transpose", "skiprows")
 _LDAC, _AS_TEXT = "LDA-C", argument("format", "text")
 # Formats of which a file may be of another kind: those of any text, of tables and of unknown names,
 # and those whose reader knows its own lines.
@@ -30,7 +33,7 @@ OPEN, _STRICT = ("text", "csv", None), ("ldac", "jsonl", "mallet")
 LOOKED_AT = OPEN + _STRICT
 
 
-def refuse_other_doors(path: Path, taker: str, encoding: str | None = None) -> None:
+def refuse_other_doors(path: Path, taker: str, options: dict[str, Any]) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     for by, endings, what, remedy in _KINDS:
@@ -39,7 +42,7 @@ def refuse_other_doors(path: Path, taker: str, encoding: str | None = None) -> N
                 lines = _head(path)[1]
                 # A single line is no row of JSON lines.
                 what, remedy = _kind_of(lines if len(lines) > 1 else ["", *lines])
-            remedy = _filled(remedy, path, encoding, taker=taker)
+            remedy = _filled(remedy, path, options.get("encoding"), **_asked(taker, options))
             raise InvalidArgumentError(f"{path} is {what}: {remedy}")
 
 
@@ -65,16 +68,19 @@ def refuse_other_folders(path: Path, encoding: str | None = None) -> None:
         raise InvalidArgumentError(f"{path} has files as {first}, {kind}: {each}; or {_AS_TEXT}")
 
 
-def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> None:
+def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_table: bool) -> None:
     """Refuse a file whose first lines are of another kind than the format `name`.
 
-    None is the name of a format that the name of the file does not show.
+    None is the name of a format that the name of the file does not show. With `is_table`, options
+    of tables are given: refused is what another call takes with them.
     """
-    block, lines, encoding = _head(path, encoding)
+    block, lines, encoding = _head(path, given.get("encoding"))
     is_text = encoding != "utf-8" or b"\0" not in block
     head = "" if is_text else block[:20].decode("latin-1")
     what, remedy = _kind_of(lines[: delimited.LINES_LOOKED_AT] if is_text else [], head)
-    remedy = _filled(remedy, path, encoding)
+    if is_table and "{given}" not in remedy:
+        return
+    remedy = _filled(remedy, path, encoding, **_asked("Corpus.from_table", given))
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
     if is_row or (name in _STRICT and remedy in _FORMATS.values()):
         return
@@ -86,6 +92,16 @@ def refuse_other_kinds(path: Path, name: str | None, encoding: str | None) -> No
     if name is None:
         told = f"if each line is a document, use {_AS_TEXT}, else name another {argument('format')}"
         raise FileFormatError(f"the name of {path} does not show its format: {told}")
+
+
+def _asked(taker: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Code of the options of a table in a call that takes it: its name, and what ends it."""
+    if options.get("transpose") and "ids" in options:
+        left_out = f".drop(columns={options['metadata']!r})" if "metadata" in options else ""
+        return {"taker": "Corpus", "given": f"{left_out}.set_index({options['ids']!r}).T"}
+    read = {*READ, "encoding"}
+    told = [f", {x}={y!r}" for x, y in options.items() if x not in read and not callable(y)]
+    return {"taker": taker, "given": "".join(told)}
 
 
 def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], str]:
@@ -105,8 +121,8 @@ def _filled(
     told = delimited.encoding_code(encoding)
     text = f"x.read_text({told[2:]})" if is_folder else delimited.text_code(path, encoding)
     code |= {"path": repr(str(path)), "first": repr(str(first)), "files": files, "content": text}
-    code["each"] = f" for x in {files}" * is_folder
-    return _READ.sub(rf"\g<0>{told}", remedy).format(**_FORMATS | code)
+    code |= {"each": f" for x in {files}" * is_folder, "encoding": told[2:]}
+    return _READ.sub(rf"\g<0>{told}", remedy).format(**{"given": ""} | _FORMATS | code)
 
 
 def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:
@@ -128,10 +144,9 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     sep = delimited.separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
     columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
+    dialect = delimited.Dialect(sep, encoding, columns=columns)
     try:
-        table = delimited.DelimitedTable(
-            path, delimited.Dialect(sep, encoding, columns=columns), delimited.LINES_LOOKED_AT
-        )
+        table = delimited.DelimitedTable(path, dialect, delimited.LINES_LOOKED_AT)
     except FileFormatError as error:  # Quotes of prose, or another encoding.
         if sep == " " and all(is_number(x) for line in lines for x in line.split()):
             code = f"map(str.split, {delimited.text_code(path, encoding)}.splitlines())"

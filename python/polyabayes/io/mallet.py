@@ -19,7 +19,6 @@ from polyabayes.io.text import corpus_of_texts
 
 # MALLET's own: csv import --line-regex; \s of Java is that of ASCII.
 _LINE = re.compile(r"^(\S*)[\s,]*(\S*)[\s,]*(.*)$", re.ASCII)
-_NAME, _DATA = 1, 3
 _COLUMNS = ["id", "label", "text"]
 
 
@@ -34,7 +33,7 @@ def read_mallet(
     """
     lines = [line for line in read_lines(path, encoding) if line.strip()]
     parts = [match for line in lines if (match := _LINE.match(line))]
-    names = [match[_NAME] for match in parts]
+    names, texts = ([match[k] for match in parts] for k in (1, 3))
     seps = [x for x in ("\t", '",') if all(line.count(x) > (x == "\t") for line in lines)]
     heads = [line.partition(seps[0])[0].strip() for line in lines] if seps else []
     if blank := [name for name in heads if " " in name]:
@@ -48,7 +47,6 @@ def read_mallet(
         told = f"several lines have the name {twice[0]!r}: if names hold blanks, divide fields by "
         told += f"tabs; if not, use polyabayes.Corpus.from_documents({code})"
         raise FileFormatError(f"{path}: {told}")
-    texts = [match[_DATA] for match in parts]
     if "token_pattern" not in options and "analyzer" not in options:
         # Words to leave out are divided as the texts are.
         left_out = [string.ascii_letters, *(options.get("stop_words") or ())]

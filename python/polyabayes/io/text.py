@@ -17,7 +17,6 @@ from polyabayes.data.counts import Words
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
 
 _SUFFIX = ".txt"
-_HIDDEN = "."
 # Names of files that tell of others.
 _ABOUT = re.compile(r"(?i)(.*/)?(readme|licen[cs]e|changelog)\b")
 
@@ -61,8 +60,8 @@ def files_of(folder: Path) -> dict[str, Path]:
     found = {}
     with reading(folder):
         for parent, folders, names in os.walk(folder, onerror=refuse):
-            folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
-            paths = (Path(parent, name) for name in names if not name.startswith(_HIDDEN))
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            paths = (Path(parent, name) for name in names if not name.startswith("."))
             # The same names under every locale; bytes that are no UTF-8 become \xff.
             labels = {os.fsencode(path.relative_to(folder).as_posix()): path for path in paths}
             found.update({x.decode(errors="backslashreplace"): y for x, y in labels.items()})

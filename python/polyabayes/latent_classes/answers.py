@@ -434,6 +434,8 @@ def _refuse_measurement(values: Any, column: Any) -> None:
     if getattr(values.dtype, "kind", "O") == "f" and len(known):
         numbers = known.to_numpy(dtype=float)
         bad = numbers[~np.isfinite(numbers) | (numbers != np.rint(numbers))]
+        if np.abs(bad).max() < np.finfo(float).eps:
+            remedy = "if it stands for 0, as pandas reads files of SAS, use frame.round()"
         raise InvalidArgumentError(
             f"item {column!r} holds {bad[0]:g}, which is no whole number; {remedy}"
         )

@@ -6,6 +6,7 @@ its own room is not told again here.
 
 import ast
 import csv
+import email.policy
 import gzip
 import io
 import itertools
@@ -569,8 +570,38 @@ def test_texts_of_a_folder_in_two_encodings_are_refused_with_the_call_that_reads
     assert found.ids.tolist() == ["a.txt", "b.txt", "c.txt"]
 
 
+@pytest.mark.filterwarnings("ignore:left out")
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ({"ids": "id", "transpose": True, "metadata": ["kind"]}, [[1, 0], [2, 3]]),
+        ({"ids": "id", "metadata": ["kind"]}, [[1, 2], [0, 3]]),
+        ({"document": "kind", "word": "id", "count": "Jan"}, [[1, 0]]),
+    ],
+)
+def test_options_stay_in_the_call_that_reads_another_file(options, values):
+    table = pd.DataFrame({"id": ["a", "b"], "kind": ["k", "k"], "Jan": [1, 0], "Feb": [2, 3]})
+    table.to_json("x.json", orient="records")
+    with pytest.raises(InvalidArgumentError, match=r"x\.json is a JSON array: ") as caught:
+        pb.read_corpus("x.json", **options)
+    call = str(caught.value).partition(": ")[2].removesuffix(" takes its table")
+    assert eval(call, NAMES_OF_CALLS).counts.toarray().tolist() == values
+
+
+def test_mails_in_another_encoding_are_read_by_their_own(here):
+    kind = 'Content-Type: text/plain; charset="iso-8859-1"\nContent-Transfer-Encoding: 8bit'
+    mail = (
+        f"From a@x Mon Jan  1 10:00:00 2020\nFrom: a@x\nMIME-Version: 1.0\n{kind}\n\nth\xe9 noir\n"
+    )
+    (here / "x.mbox").write_bytes(mail.encode("latin-1"))
+    with pytest.raises(FileFormatError, match="mails") as caught:
+        pb.read_corpus("x.mbox", encoding="latin-1")
+    call = re.search(r"(polyabayes.*) takes the text", str(caught.value))[1]
+    assert eval(call, NAMES_OF_CALLS).vocabulary.tolist() == ["noir", "th\xe9"]
+
+
 DOORS = Path(__file__).with_name("doors.txt").read_text("utf-8").splitlines()
-MODULES = (pb, pd, np, scipy, gzip, json, ast, csv, pathlib, re, itertools)
+MODULES = (pb, pd, np, scipy, email, gzip, json, ast, csv, pathlib, re, itertools)
 NAMES_OF_CALLS = {module.__name__: module for module in MODULES}
 CONTENTS = {"saved": saved, "cells": cells}
 

@@ -34,7 +34,7 @@ def source_of(documents: Any, name: str) -> Source:
     """
     if sources.is_anndata(documents):
         return sources.anndata(documents)
-    if sources.is_tomotopy(documents):
+    if sources.is_of(documents, "tomotopy", "Corpus"):
         texts = [(list(document), document.uid) for document in documents]
         ids = [str(uid) for _, uid in texts] if all(uid for _, uid in texts) else None
         return counted_texts((x for x, _ in texts), None, {}, are_tokens=True)._replace(ids=ids)

@@ -31,9 +31,8 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     cells = _cells(table, names, ids)
     others = [name for name in labels if table.kind(name) != "cells" and name != ids]
     told = table.under_units or cells * (not others) or _marks(table, labels, numbers, ids)
-    told = (
-        told or _topics(table, labels, numbers) or f"shares are no counts: {shares}" * bool(shares)
-    )
+    told = told or _topics(table, labels, numbers)
+    told = told or f"shares are no counts: {shares}" * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
     told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]

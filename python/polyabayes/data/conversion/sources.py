@@ -105,7 +105,8 @@ def is_stream(value: Any) -> bool:
     Tables, arrays and other types with known attributes are not streams.
     """
     known = ("__array__", "__arrow_c_stream__", "columns", "shape", "keys", "with_format")
-    is_other = isinstance(value, (str, bytes, list, tuple, Set)) or is_tomotopy(value)
+    kinds = (str, bytes, list, tuple, Set)
+    is_other = isinstance(value, kinds) or is_of(value, "tomotopy", "Corpus")
     return hasattr(value, "__iter__") and not (is_other or any(hasattr(value, x) for x in known))
 
 
@@ -118,11 +119,6 @@ def is_document(value: Any) -> bool:
 def is_anndata(value: Any) -> bool:
     """Whether a value is an AnnData object; anndata is not imported."""
     return is_of(value, "anndata", "AnnData")
-
-
-def is_tomotopy(value: Any) -> bool:
-    """Whether a value is a corpus of tomotopy, which is not imported."""
-    return is_of(value, "tomotopy", "Corpus")
 
 
 def is_of(value: Any, package: str, kind: str) -> bool:

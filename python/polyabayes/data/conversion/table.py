@@ -47,7 +47,8 @@ class Table(Protocol):
     `keys` are the names of columns of a data frame that may be numbers.
     With `is_turned`, its rows are words. `sep` divides the fields of a file; `as_lists` is code of
     a corpus whose documents are its lines; with
-    `may_lack_header`, its first line may be data.
+    `may_lack_header`, its first line may be data. Numbers in columns that are `quoted` may stand
+    for levels, as R writes those of factors.
     """
 
     names: list[str]
@@ -63,6 +64,7 @@ class Table(Protocol):
     as_lists: str = ""
     is_turned: bool = False
     may_lack_header: bool = False
+    quoted: Collection[str] = ()
     given: Mapping[str, Any] = {}
     keys: Mapping[str | None, Any] = {}
 
@@ -188,9 +190,8 @@ class Table(Protocol):
         """
         ids = self.given.get("ids")
         names = [x for x in self.names if self.kind(x) in PLAIN_KINDS and x != ids]
-        others = {
-            x for x in names if counts_nothing(x) or is_headed(x, "units") or self.is_dated(x)
-        }
+        others = {x for x in names if counts_nothing(x) or is_headed(x, "units")}
+        others |= {*filter(self.is_dated, names)}
         others |= self.marks_of_presence(names).keys()
         held = {x: {*self.values(x)} - {None} for x in names if x not in others}
         shared = {x for x, n in Counter(chain(*held.values())).items() if n > 1}
@@ -276,14 +277,15 @@ class Table(Protocol):
         """
         left_out = (ids, self.given.get("ids"))
         names = [x for x in self.names if x not in left_out and x.lower() not in NAMES["row"]]
-        known = [x for x in names if x in known and self.kind(x) in PLAIN_KINDS]
+        quoted = [x for x in names if x in self.quoted and x not in known]
+        known = [x for x in names if x in (*known, *quoted) and self.kind(x) in PLAIN_KINDS]
         if not known or self.given.get("layout") == "wide":
             return []
         runs = [[*own] for is_known, own in groupby(names, known.__contains__) if not is_known]
         words = max(runs, key=len, default=[])
         outer = [x for own in runs if 2 * len(own) <= len(words) for x in own]
         n_known = len(known) + (self.names[0] not in names)
-        found = [x for x in outer if n_known > 1 or self._is_code(x, words, known)]
+        found = quoted + [x for x in outer if n_known > 1 or self._is_code(x, words, known)]
         for run, edge in ((words, names[:1]), (words[::-1], names[-1:])):
             if run[:1] != edge:
                 found += takewhile(lambda x: self._is_code(x, words, known), run)
@@ -355,10 +357,8 @@ class Table(Protocol):
         if self.kind(name) not in ("number", "other") and not all(isinstance(x, str) for x in held):
             return []
         try:
-            found = [
-                _numbers.read_number(x, self.written) if isinstance(x, str) else float(x)
-                for x in held
-            ]
+            read = _numbers.read_number
+            found = [read(x, self.written) if isinstance(x, str) else float(x) for x in held]
         except (TypeError, ValueError, OverflowError):
             return []
         are_names = any(isinstance(x, str) and _PADDED.match(x) for x in held)

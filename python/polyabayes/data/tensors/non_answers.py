@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
 # Codes before labels; those of Stata, perhaps before labels, are a mark by themselves.
-_CODE = re.compile(r"[-(\[]*\d+[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
+_CODE = re.compile(r"[(\[]*(-?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
 _REMARK = re.compile(r"\(.*?\)|, coded\b.*", re.IGNORECASE)
-_NO_ANSWERS = {plain(name) or name for name in NAMES["no answer"]}
-_GAP = 2
-_FEW_ROWS = 10
+_NO_ANSWER = re.compile("|".join(NAMES["no answer"]))
+_GAP, _FEW_ROWS = 2, 10
 # Headers are among the first rows; more levels than so many are words, not answers.
 _MOST_HEADERS, _MOST_ANSWERS = 3, 50
 
@@ -91,13 +90,15 @@ def warn_of_answers(
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
         told = f"may be a further header: if so, leave it out by {code}.drop(index={alone})"
+        unnamed = frame.loc[alone[-1]].filter(like="Unnamed: ").dropna().to_dict()
+        told += f".rename(columns={unnamed})" * bool(unnamed)
         warn(f"row {some(alone, 3)} {told}", DataWarning)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
     # Numbers that are marks of one item are marks of others, if they end their scales.
     given, own = marks_by_column(missing, items), {x: list[Any]() for x in items}
     for _ in range(2):
-        shared = {number_of(str(x)) for x in chain(*given.values(), *own.values())}
+        shared = {number_of(str(x)) or x for x in chain(*given.values(), *own.values())}
         own = {x: _marks(known[x], shared, is_categorical=hasattr(frame[x], "cat")) for x in items}
     marks = {mark: [x for x in items if mark in own[x]] for mark in chain(*own.values())}
     blank = [x for x in items if missing is None and len(known[x]) == 1 and frame[x].isna().any()]
@@ -173,19 +174,25 @@ def _plain(values: Iterable[Any]) -> list[Any]:
 def _is_no_answer(label: str) -> bool:
     """Whether a label says that there is no answer, in each part, but for codes and remarks."""
     own = _CODE.sub("", label.strip())
-    parts = re.split("[/,;]| or ", _REMARK.sub("", own).strip() or own)
-    return any(all((plain(x) or x.strip()) in _NO_ANSWERS for x in y) for y in ([own], parts))
+    parts = re.split("[-/,;]| or ", _REMARK.sub("", own).strip() or own)
+    return any(all(_NO_ANSWER.fullmatch(plain(x) or x.strip()) for x in y) for y in ([own], parts))
 
 
 def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -> list[Any]:
     """Levels of an item by which surveys mark missing answers, `shared` ones after any gap."""
     # A blank beside one answer is the other answer.
     labels = [x for x in known if isinstance(x, str) and (x.strip() or len(known) > 2)]
-    texts = [x for x in labels if _is_no_answer(x)]
-    # Whoever makes numbers categories says that they are answers.
-    kinds = () if is_categorical else (int, float)
+    # Opposites of answers are answers.
+    opposite = {start + plain(x) for x in labels for start in ("not", "un", "in", "non")}
+    texts = [x for x in labels if _is_no_answer(x) and plain(x) not in opposite]
+    texts += [x for x in labels if texts and plain(x) in NAMES["beside no answer"]]
+    # Labels of negative codes are marks, if one is and they are no scale around 0.
+    coded = {int(m[1]): x for x in labels if x not in texts and (m := _CODE.match(x)) and m[1]}
+    if any("-" in str(x)[:2] for x in (*texts, *shared)) and {-n for n in coded} != {*coded}:
+        texts += [x for n, x in coded.items() if n < 0]
     held: dict[Any, Any] = {number_of(x): x for x in labels if x not in texts}
-    held |= {x: x for x in known if isinstance(x, kinds) and not isinstance(x, bool)}
+    # Whoever makes numbers categories says that they are answers.
+    held |= {x: x for x in known if type(x) in (int, float) and not is_categorical}
     numbers = sorted(x for x in held if x is not None)
     if {-number for number in numbers} == set(numbers):
         return texts

@@ -81,9 +81,8 @@ class CountTensor:
             if array is not None:
                 array.flags.writeable = False
         # Bypasses the frozen attributes.
-        vars(tensor).update(
-            coordinates=coordinates, counts=counts, shape=shape, axes=axes, labels=labels
-        )
+        held = (coordinates, counts, shape, axes, labels)
+        vars(tensor).update(zip(cls.__annotations__, held, strict=True))
         return tensor
 
     @classmethod

@@ -45,7 +45,7 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
         code = f"pathlib.Path({str(path)!r}).with_suffix(x).read_text().split() for x in {_BESIDE}"
         told = f"words and ids beside {path} are not read: use polyabayes.Corpus(corpus.counts, "
         warn(f"{told}*({code}))", DataWarning)
-    return _corpus(path, _content(path), None, transpose)
+    return _corpus(path, _content(path), None, transpose=transpose)
 
 
 def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
@@ -62,7 +62,8 @@ def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
         if not is_number(line.strip()):
             told = f"{path}, line {number}: {shown(line.decode('utf-8', 'replace'))!r}, not the "
             raise FileFormatError(f"{told}number of documents, words or lines")
-    return _corpus(path, _BANNER + b" ".join(map(bytes.strip, sizes)) + b"\n" + body, vocabulary)
+    content = _BANNER + b" ".join(map(bytes.strip, sizes)) + b"\n" + body
+    return _corpus(path, content, vocabulary, transpose=False)
 
 
 def write_matrix_market(corpus: Corpus, path: Path) -> None:
@@ -81,9 +82,7 @@ def _content(path: Path) -> bytes:
     return content + b"\n" if content.endswith(b"\r") else content
 
 
-def _corpus(
-    path: Path, content: bytes, vocabulary: Words | None, transpose: bool = False
-) -> Corpus:
+def _corpus(path: Path, content: bytes, vocabulary: Words | None, *, transpose: bool) -> Corpus:
     with reading(path):
         n_rows, n_columns, n_entries, layout, field, symmetry = mminfo(io.BytesIO(content))
         if {field, symmetry} - set(_KINDS):

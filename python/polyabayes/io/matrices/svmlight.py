@@ -12,11 +12,10 @@ from polyabayes._support.files import content_of, line_blocks, refuse_announced
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import COUNT, check_lines, numbers_of
+from polyabayes.io.integers import COMMENT, COUNT, check_lines, numbers_of
 from polyabayes.io.matrices.ldac import Rows
 from polyabayes.io.vocabularies import size_of_vocabulary
 
-_COMMENT = re.compile(rb"#[^\n]*")
 # Labels and query numbers, which are ignored.
 _BEFORE_WORDS = re.compile(rb"(?m)^[ \t]*[^\s:]+(?=\s|\Z)([ \t]+qid:[^\s]+)?")
 
@@ -56,9 +55,8 @@ def read_svmlight(
 
 def _rows(path: Path, first_line: int, block: bytes) -> Rows:
     """Number of words of each document, and its words and counts as they are written."""
-    plain = _COMMENT.sub(b"", block)
-    what = "a label and pairs 'word:count' of whole numbers"
-    check_lines(path, plain, _DOCUMENT, what, first_line)
+    plain = COMMENT.sub(b"", block)
+    check_lines(path, plain, _DOCUMENT, "a label and pairs 'word:count' of numbers", first_line)
     pairs = _BEFORE_WORDS.sub(b"", plain)
     values = numbers_of(pairs)
     if values.max(initial=0) > MAX_COUNT:

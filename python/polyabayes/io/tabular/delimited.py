@@ -29,7 +29,7 @@ from polyabayes.data.conversion.table import Kind, Table, is_further_header, kin
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
-from polyabayes.io.integers import is_number, parsed_count
+from polyabayes.io.integers import is_number, parsed_count, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,6 @@ LINES_LOOKED_AT = 20
 # Rows of counts that are dense at once.
 _BLOCK_ROWS = 512
 _LONGEST_FIELD = 1 << 30
-_MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = '0123456789+-.eE\r\n"'
 _TAKEN = " is taken by Corpus.from_table or CountTensor.from_frame, with the same options"
@@ -56,7 +55,8 @@ class Dialect:
 
     `sep` None means that of :func:`separator_of`; quotes enclose fields that hold it.
     `skiprows` lines come before the header. `columns` are names for a file without a header. Fields
-    that are among `missing` are read as empty. With `is_padded`, blanks follow the separators.
+    that are among `missing` are read as empty. With `is_padded`, blanks follow the separators. All
+    first fields of columns that are `quoted` have quotes.
     """
 
     sep: str | None = None
@@ -65,13 +65,13 @@ class Dialect:
     columns: Sequence[str] | None = None
     missing: Collection[str] = ()
     is_padded: bool = False
+    quoted: Collection[int] = ()
 
     def __post_init__(self) -> None:
         if self.sep == r"\t":  # The command line passes escapes such as \t unchanged.
             object.__setattr__(self, "sep", "\t")
         sep = self.sep or ","
-        is_character = isinstance(sep, str) and len(sep) == 1 and sep.isascii()
-        if not is_character or sep in _NO_SEPARATORS:
+        if not (isinstance(sep, str) and len(sep) == 1 and sep.isascii()) or sep in _NO_SEPARATORS:
             rule = f"must be one ASCII character that no number has, and no quote, got {sep!r}"
             raise checks.wrong("sep", sep, rule)
         checks.whole_number("skiprows", self.skiprows, least=0, most=sys.maxsize)
@@ -86,6 +86,9 @@ class DelimitedTable(Table):
         self.may_lack_header = dialect.columns is None
         first = islice(records_of(path, dialect, found), most)
         self.names, records = self._header(first, dialect, found)
+        # R quotes factors, but no counts.
+        quoted = {self.names[k] for k in self._dialect.quoted if k < len(self.names)}
+        self.quoted = quoted if 2 * len(quoted) < len(self.names) else ()
         known = defaultdict[str, int](count().__next__)
         self.lines, codes, n_names = array("q"), array("i"), len(self.names)
         code = text_code(path, dialect.encoding)
@@ -169,7 +172,7 @@ class DelimitedTable(Table):
             value = None if text is None else number_of(text)
             is_other = text and "." in text and read_number(text, self.written) != value
             if value is None or value != value or is_other:
-                held = "no value" if text is None else repr(text[:_MOST_SHOWN])
+                held = "no value" if text is None else repr(shown(text))
                 told = f"{self.path}: column {name!r} holds {held} at {self.place(row)}, "
                 raise FileFormatError(f"{told}not a number{self.remedy(name, text)}")
         return _array_of(texts)
@@ -237,11 +240,15 @@ class DelimitedTable(Table):
             if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
                 told = f"{len(fields)} columns with blanks between them: use {argument('sep', ' ')}"
                 raise _refused(self.path, line, told)
-        n_found = {len(fields) for _, fields in first}
-        has_more = n_found == {len(names) + 1} == {max(sizes, default=0)}
+        has_more = {len(x) for _, x in first} == {len(names) + 1} == {max(sizes, default=0)}
         is_first = names[0].lower() in NAMES["document"] + NAMES["text"] * (not dialect.sep)
         # Texts may hold separators, but no table divided by blanks has texts outside quotes.
         if has_more and dialect.columns is None and not (is_first and self.sep != " "):
+            if len({held[0] for _, held in first}) < len(first):
+                known = [argument("columns", x) for x in ([*names, "last"], ["", *names])]
+                told = f"a column has no name, and the first names no rows: use {known[0]}, "
+                told += f"{argument('skiprows', line)}, or, if it is the first, {known[1]} instead"
+                raise _refused(self.path, line, told)
             names.insert(0, "")  # R does not name the column of the row names.
         return names, chain(first, records)
 
@@ -299,7 +306,10 @@ def records_of(
         sep = " "
     is_padded = sep == " " or f"{sep} " in header
     if found is not None:
-        found.append(replace(dialect, sep=sep, is_padded=is_padded))
+        rows = (re.sub('"[^"]*"', '"', line).split(sep) for line in head[1:] if line.strip())
+        columns = enumerate(zip(*rows, strict=False))
+        quoted = [k for k, own in columns if all(text.startswith('"') for text in own)]
+        found.append(replace(dialect, sep=sep, is_padded=is_padded, quoted=quoted))
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     reader = csv.reader(chain(head, lines), delimiter=sep, skipinitialspace=is_padded, strict=True)

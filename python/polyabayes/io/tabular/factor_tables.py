@@ -47,13 +47,10 @@ def read_factor_csv(
         wanted = [*(axes or table.names), *filter(None, [counts])]
         # CountTensor refuses missing columns, with a list of all columns.
         names = dict.fromkeys(wanted if set(wanted) <= set(table.names) else table.names)
-        lines = pandas.Index(table.lines, name="line")
         # Labels stay text, since guessing types would change "01" and large counts.
-        factors = {
-            name: table.numbers(name) if name == counts else _levels(table.values(name))
-            for name in names
-        }
-        frame = pandas.DataFrame(factors, index=lines)
+        factors = {x: _levels(table.values(x)) for x in names if x != counts}
+        factors |= {x: table.numbers(x) for x in names if x == counts}
+        frame = pandas.DataFrame(factors, pandas.Index(table.lines, name="line"))
         frame.attrs |= {"code": table.as_frame, "call": call}
         return CountTensor.from_frame(frame, axes, counts, missing=missing)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -18,11 +17,10 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors import cells as _cells
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import COUNT, PLACE, check_lines, numbers_of
+from polyabayes.io.integers import COMMENT, COUNT, PLACE, check_lines, numbers_of
 
 Shape = tuple[int, ...]
 
-_COMMENT = re.compile(rb"#[^\n]*")
 _CELLS_A_WRITE = 1 << 16
 _MOST_AXES = 10_000
 
@@ -83,7 +81,7 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
     tables: list[NDArray[np.uint64]] = []
     n_axes = None if shape is None else len(shape)
     for first_line, block in files.line_blocks(path):
-        cells = _COMMENT.sub(b"", block)
+        cells = COMMENT.sub(b"", block)
         if n_axes is None:
             head = cells.lstrip().partition(b"\n")[0].split()
             n_axes = max(1, len(head) - 1) if head else None
@@ -135,8 +133,6 @@ def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] 
 
 def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
     """Context that writes the axes of a tensor next to the counts, which its body writes."""
-    modes = [
-        {"name": name, "size": size, "labels": None if labels is None else labels.tolist()}
-        for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
-    ]
+    held = zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
+    modes = [{"name": x, "size": n, "labels": y if y is None else y.tolist()} for x, n, y in held]
     return files.beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")
