@@ -14,10 +14,8 @@ NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for 
 # Headers of names and of measures, which count no word, and kinds of headers, without blanks and
 # signs.
 OF_NAMES, _MEASURED = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured"))
-_HEADERS = {
-    kind: re.compile(f"({'|'.join(NAMES[kind])})(id|no|nr|num|number|code|barcode|name)?s?")
-    for kind in ("times", "units", "items", "words in rows", "players", "games")
-}
+_KINDS, _END = ("times", "units", "items", "words in rows", "players", "games"), NAMES["end"]
+_HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(_END)})?s?") for x in _KINDS}
 
 
 def headed(names: Sequence[str], headers: Collection[str]) -> str | None:

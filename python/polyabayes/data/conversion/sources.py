@@ -159,10 +159,9 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
     step = max(len(data), 1) if is_read else _BLOCK_ROWS
-    blocks = [
-        _counts_of_cells(stored if is_read else stored[row : row + step], name, data, row, call)
-        for row in range(0, max(len(data), 1), step)
-    ]
+    rows = range(0, max(len(data), 1), step)
+    parts = ((row, stored if is_read else stored[row : row + step]) for row in rows)
+    blocks = [_counts_of_cells(part, name, data, row, call) for row, part in parts]
     if layer is None and named:
         told = f"X of the AnnData may be rounded ({argument('layer', 'X')} takes it all the same)"
         raise InvalidArgumentError(f"{told}, since {call}")

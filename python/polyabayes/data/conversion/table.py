@@ -191,8 +191,7 @@ class Table(Protocol):
         ids = self.given.get("ids")
         names = [x for x in self.names if self.kind(x) in PLAIN_KINDS and x != ids]
         others = {x for x in names if counts_nothing(x) or is_headed(x, "units")}
-        others |= {*filter(self.is_dated, names)}
-        others |= self.marks_of_presence(names).keys()
+        others |= {*filter(self.is_dated, names), *self.marks_of_presence(names)}
         held = {x: {*self.values(x)} - {None} for x in names if x not in others}
         shared = {x for x, n in Counter(chain(*held.values())).items() if n > 1}
         words = {x for x in shared if not _numbers.is_cell(str(x))} - {*NAMES["missing"]}

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
 # Codes before labels; those of Stata, perhaps before labels, are a mark by themselves.
-_CODE = re.compile(r"[(\[]*(-?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
+_CODE = re.compile(r"[(\[]*([-+]?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
 _REMARK = re.compile(r"\(.*?\)|, coded\b.*", re.IGNORECASE)
-_NO_ANSWER = re.compile("|".join(NAMES["no answer"]))
-_GAP, _FEW_ROWS = 2, 10
+_NO_ANSWER = re.compile("|".join(NAMES["no answer"])).fullmatch
+# What makes labels opposites or degrees of others, as Unknown and Not very sure.
+_DEGREE = re.compile("|".join(NAMES["degree"]))
 # Headers are among the first rows; more levels than so many are words, not answers.
-_MOST_HEADERS, _MOST_ANSWERS = 3, 50
+_GAP, _FEW_ROWS, _MOST_HEADERS, _MOST_ANSWERS = 2, 10, 3, 50
 
 
 def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]]:
@@ -175,21 +176,27 @@ def _is_no_answer(label: str) -> bool:
     """Whether a label says that there is no answer, in each part, but for codes and remarks."""
     own = _CODE.sub("", label.strip())
     parts = re.split("[-/,;]| or ", _REMARK.sub("", own).strip() or own)
-    return any(all(_NO_ANSWER.fullmatch(plain(x) or x.strip()) for x in y) for y in ([own], parts))
+    are_parts = parts != [own] and all(_NO_ANSWER(plain(x) or x.strip()) for x in parts)
+    return are_parts or bool(_NO_ANSWER(plain(own) or own))
 
 
 def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -> list[Any]:
     """Levels of an item by which surveys mark missing answers, `shared` ones after any gap."""
     # A blank beside one answer is the other answer.
     labels = [x for x in known if isinstance(x, str) and (x.strip() or len(known) > 2)]
-    # Opposites of answers are answers.
-    opposite = {start + plain(x) for x in labels for start in ("not", "un", "in", "non")}
-    texts = [x for x in labels if _is_no_answer(x) and plain(x) not in opposite]
-    texts += [x for x in labels if texts and plain(x) in NAMES["beside no answer"]]
+    texts = [*filter(_is_no_answer, labels)]
+    beside = [x for x in labels if texts and plain(x) in NAMES["beside no answer"]]
+    # Opposites and degrees of answers are answers.
+    ends = tuple(x.strip().lower()[-2:] for x in texts + beside)
+    alike = [x for x in labels if x.strip().lower().endswith(ends)]
+    said = {x: plain(_DEGREE.sub("", _CODE.sub("", x.strip()).lower())) for x in alike}
+    others = {said[x] for x in said if x not in texts + beside} - {""}
+    texts, beside = ([x for x in own if said[x] not in others] for own in (texts, beside))
+    texts += beside * bool(texts)
     # Labels of negative codes are marks, if one is and they are no scale around 0.
-    coded = {int(m[1]): x for x in labels if x not in texts and (m := _CODE.match(x)) and m[1]}
-    if any("-" in str(x)[:2] for x in (*texts, *shared)) and {-n for n in coded} != {*coded}:
-        texts += [x for n, x in coded.items() if n < 0]
+    if any(re.match(r"\W?-\d", str(x)) for x in (*texts, *shared)):
+        coded = {int(m[1]): x for x in labels if x not in texts and (m := _CODE.match(x)) and m[1]}
+        texts += [x for n, x in coded.items() if n < 0 and {-n for n in coded} != {*coded}]
     held: dict[Any, Any] = {number_of(x): x for x in labels if x not in texts}
     # Whoever makes numbers categories says that they are answers.
     held |= {x: x for x in known if type(x) in (int, float) and not is_categorical}

@@ -407,12 +407,10 @@ class CountTensor:
                [2, 3]])
         """
         columns = [self._axis_ix(name) for name in _cells.checked_axes(axes)]
-        return self._from_checked(
-            *_cells.canonical_cells(self.coordinates[:, columns], self.counts),
-            tuple(self.shape[column] for column in columns),
-            axes,
-            tuple(self.labels[column] for column in columns),
-        )
+        cells = _cells.canonical_cells(self.coordinates[:, columns], self.counts)
+        shape = tuple(self.shape[column] for column in columns)
+        labels = tuple(self.labels[column] for column in columns)
+        return self._from_checked(*cells, shape, axes, labels)
 
     def _axis_ix(self, name: str) -> int:
         if name not in self.axes:
