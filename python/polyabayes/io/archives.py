@@ -16,7 +16,6 @@ from polyabayes._support.files import open_binary, reading
 from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import FileFormatError
 
-_KINDS = "biufUS"
 _LONGEST_HEADER = 10_000
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _LAST_LETTER = 0x10FFFF
@@ -61,7 +60,7 @@ def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
     if read_header is None:
         raise FileFormatError(f"{name} is of another version of NumPy")
     shape, is_column_major, dtype = read_header(stream, _LONGEST_HEADER)
-    if dtype.kind not in _KINDS or dtype.hasobject:
+    if dtype.kind not in "biufUS" or dtype.hasobject:
         raise FileFormatError(f"{name} holds {dtype}, not numbers or text")
     n_bytes = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or n_bytes != n_bytes_there - stream.tell():

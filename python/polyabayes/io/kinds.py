@@ -96,9 +96,11 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
 
 def _asked(taker: str, options: dict[str, Any]) -> dict[str, Any]:
     """Code of the options of a table in a call that takes it: its name, and what ends it."""
-    if options.get("transpose") and "ids" in options:
+    if options.get("transpose"):
         left_out = f".drop(columns={options['metadata']!r})" if "metadata" in options else ""
-        return {"taker": "Corpus", "given": f"{left_out}.set_index({options['ids']!r}).T"}
+        named = ".pipe(lambda rows: rows.set_index(rows.columns[0]))"
+        named = f".set_index({options['ids']!r})" if "ids" in options else named
+        return {"taker": "Corpus", "given": f"{left_out}{named}.T"}
     read = {*READ, "encoding"}
     told = [f", {x}={y!r}" for x, y in options.items() if x not in read and not callable(y)]
     return {"taker": taker, "given": "".join(told)}

@@ -19,7 +19,6 @@ from polyabayes.io.text import corpus_of_texts
 
 # MALLET's own: csv import --line-regex; \s of Java is that of ASCII.
 _LINE = re.compile(r"^(\S*)[\s,]*(\S*)[\s,]*(.*)$", re.ASCII)
-_COLUMNS = ["id", "label", "text"]
 
 
 def read_mallet(
@@ -38,7 +37,7 @@ def read_mallet(
     heads = [line.partition(seps[0])[0].strip() for line in lines] if seps else []
     if blank := [name for name in heads if " " in name]:
         given = "sep='\\t', quoting=3, " * (seps[0] == "\t")
-        given += f"names={_COLUMNS}{encoding_code(encoding)}"
+        given += f"names={['id', 'label', 'text']}{encoding_code(encoding)}"
         told = f"divides the name {blank[0]!r} at its blanks: if {seps[0]!r} divides fields, use "
         told += f"polyabayes.Corpus.from_table(pandas.read_csv({str(path)!r}, {given}))"
         raise FileFormatError(f"{path}: MALLET {told}")

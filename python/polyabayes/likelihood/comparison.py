@@ -20,8 +20,6 @@ from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.result import LogLikelihood
 
-_Floats = Floats
-
 # Draws of the largest statistic: the error of a p-value of 0.05 is then 0.002.
 _N_DRAWS = 10_000
 
@@ -342,7 +340,7 @@ _LEAST_ERROR = 0.00005
 _LEAST_SHOWN = 0.001
 
 
-def _adjusted_p_values(statistics: _Floats, values: _Floats, lengths: _Floats) -> _Floats:
+def _adjusted_p_values(statistics: Floats, values: Floats, lengths: Floats) -> Floats:
     """Adjusted p-values of "no other model is better", one per model.
 
     If all models are equal, their differences per token are jointly normal, with the covariance of

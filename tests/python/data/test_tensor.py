@@ -304,6 +304,11 @@ def test_tables_of_counts_bring_their_labels():
     assert given.labels[1] is None
 
 
+def test_a_class_of_its_own_is_made_in_the_same_ways():
+    own = type("Own", (CountTensor,), {}).from_dense([[1, 2], [0, 3]], ["i", "j"])
+    assert own.marginal("j").to_dense().tolist() == [1, 5]
+
+
 def test_columns_of_any_name_and_package_are_axes():
     table = pd.DataFrame({"hair colour": ["b", "r", "b"], "Sepal.Length": [1, 2, 1]})
     tensor = CountTensor.from_frame(table)

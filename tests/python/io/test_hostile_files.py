@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,15 @@ def test_svmlight_with_all_that_the_format_allows(tmp_path):
         pb.read_corpus(path).counts.toarray(), DENSE * 1 + [[1, 0, -1], [0, 0, 0]]
     )
     assert_refused(errors.FileFormatError, "counted from 1", pb.read_corpus, path, zero_based=False)
+    path.write_text("1 2:0.5\n")
+    assert_refused(errors.FileFormatError, "'word:count' of whole numbers", pb.read_corpus, path)
+
+
+def test_what_a_file_is_takes_no_time_in_squares_of_its_lines(tmp_path):
+    (tmp_path / "x.txt").write_text("<" + "a" * 60_000 + "\n")
+    start = time.process_time()
+    assert pb.read_corpus(tmp_path / "x.txt").shape == (1, 1)
+    assert time.process_time() - start < 2
 
 
 def array_bytes(array, header=None):

@@ -575,6 +575,7 @@ def test_texts_of_a_folder_in_two_encodings_are_refused_with_the_call_that_reads
     ("options", "values"),
     [
         ({"ids": "id", "transpose": True, "metadata": ["kind"]}, [[1, 0], [2, 3]]),
+        ({"transpose": True, "metadata": ["kind"]}, [[1, 0], [2, 3]]),
         ({"ids": "id", "metadata": ["kind"]}, [[1, 2], [0, 3]]),
         ({"document": "kind", "word": "id", "count": "Jan"}, [[1, 0]]),
     ],
@@ -590,10 +591,8 @@ def test_options_stay_in_the_call_that_reads_another_file(options, values):
 
 def test_mails_in_another_encoding_are_read_by_their_own(here):
     kind = 'Content-Type: text/plain; charset="iso-8859-1"\nContent-Transfer-Encoding: 8bit'
-    mail = (
-        f"From a@x Mon Jan  1 10:00:00 2020\nFrom: a@x\nMIME-Version: 1.0\n{kind}\n\nth\xe9 noir\n"
-    )
-    (here / "x.mbox").write_bytes(mail.encode("latin-1"))
+    head = f"From a@x Mon Jan  1 10:00:00 2020\nFrom: a@x\nMIME-Version: 1.0\n{kind}"
+    (here / "x.mbox").write_bytes(f"{head}\n\nth\xe9 noir\n".encode("latin-1"))
     with pytest.raises(FileFormatError, match="mails") as caught:
         pb.read_corpus("x.mbox", encoding="latin-1")
     call = re.search(r"(polyabayes.*) takes the text", str(caught.value))[1]

@@ -81,8 +81,8 @@ class CountTensor:
             if array is not None:
                 array.flags.writeable = False
         # Bypasses the frozen attributes.
-        held = (coordinates, counts, shape, axes, labels)
-        vars(tensor).update(zip(cls.__annotations__, held, strict=True))
+        held = {"coordinates": coordinates, "counts": counts, "shape": shape}
+        vars(tensor).update(held, axes=axes, labels=labels)
         return tensor
 
     @classmethod

@@ -55,8 +55,8 @@ def read_svmlight(
 
 def _rows(path: Path, first_line: int, block: bytes) -> Rows:
     """Number of words of each document, and its words and counts as they are written."""
-    plain = COMMENT.sub(b"", block)
-    check_lines(path, plain, _DOCUMENT, "a label and pairs 'word:count' of numbers", first_line)
+    plain, what = COMMENT.sub(b"", block), "a label and pairs 'word:count' of whole numbers"
+    check_lines(path, plain, _DOCUMENT, what, first_line)
     pairs = _BEFORE_WORDS.sub(b"", plain)
     values = numbers_of(pairs)
     if values.max(initial=0) > MAX_COUNT:

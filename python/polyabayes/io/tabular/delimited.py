@@ -307,8 +307,8 @@ def records_of(
     is_padded = sep == " " or f"{sep} " in header
     if found is not None:
         rows = (re.sub('"[^"]*"', '"', line).split(sep) for line in head[1:] if line.strip())
-        columns = enumerate(zip(*rows, strict=False))
-        quoted = [k for k, own in columns if all(text.startswith('"') for text in own)]
+        columns = zip(*rows, strict=False)
+        quoted = [k for k, own in enumerate(columns) if {x[:1] for x in own} == {'"'}]
         found.append(replace(dialect, sep=sep, is_padded=is_padded, quoted=quoted))
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))

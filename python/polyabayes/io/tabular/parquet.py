@@ -32,9 +32,9 @@ _BATCH_ROWS = 1 << 16
 
 def read_parquet_frame(path: Path) -> pd.DataFrame:
     """The table of a Parquet file."""
-    import_optional("pyarrow", _WHY, "frames")
+    pandas, _ = import_pandas(), import_optional("pyarrow", _WHY, "frames")
     with open_binary(path) as stream, reading(path):
-        return import_pandas().read_parquet(stream)
+        return pandas.read_parquet(stream)
 
 
 def parquet_blocks(
