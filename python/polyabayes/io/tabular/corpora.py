@@ -44,7 +44,7 @@ def read_csv(
     Documents are in order of appearance; the words of a long table are sorted. The dialect is that
     of :class:`Dialect`, the options are those of :func:`corpus_of_table`.
     """
-    table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
+    table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns), **options)
     # Names of columns may be numbers, in order.
     n_names, found = len(table.names), map(number_of, table.names)
     numbers = [number for number in found if number is not None]
