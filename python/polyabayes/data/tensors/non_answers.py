@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NUMBERS = set(map(int, NAMES["no number"]))
 # Codes before labels; those of Stata, perhaps before labels, are a mark by themselves.
 _CODE = re.compile(r"[(\[]*(-?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
-_REMARK = re.compile(r"\(.*?\)|, coded\b.*", re.IGNORECASE)
+_REMARK = re.compile(r"\(.*?\)|, coded\b.*|(?<=NAP|NAV|IAP), .*", re.IGNORECASE)
 _NO_ANSWER = re.compile("|".join(NAMES["no answer"]))
 _GAP, _FEW_ROWS = 2, 10
 # Headers are among the first rows; more levels than so many are words, not answers.
@@ -175,7 +175,8 @@ def _is_no_answer(label: str) -> bool:
     """Whether a label says that there is no answer, in each part, but for codes and remarks."""
     own = _CODE.sub("", label.strip())
     parts = re.split("[-/,;]| or ", _REMARK.sub("", own).strip() or own)
-    return any(all(_NO_ANSWER.fullmatch(plain(x) or x.strip()) for x in y) for y in ([own], parts))
+    told = [own.lower()], [plain(own) or own.strip()], [plain(x) or x.strip() for x in parts]
+    return any(all(map(_NO_ANSWER.fullmatch, each)) for each in told)
 
 
 def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -> list[Any]:
