@@ -87,7 +87,7 @@ def read_json_lines(
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
             told = f"{path}, line {number}: {len(names):,} names in {len(rows):,} objects: "
             raise FileFormatError(f"{told}give a table of documents, words and counts")
-    code = f"pandas.read_json({str(path)!r}, lines=True{encoding_code(encoding)})"
+    code = f"pandas.read_json({str(path)!r}, lines=True, dtype=False{encoding_code(encoding)})"
     with content_of(path):
         frame = import_pandas().DataFrame(rows, index=lines).rename_axis("line")
         table = FrameTable(frame, code=code)
