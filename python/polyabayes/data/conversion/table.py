@@ -141,7 +141,7 @@ class Table(Protocol):
             odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
             given = [*dict.fromkeys([*named, *odd, name])]
             given += self.numbers_beside(given)
-            ids = self.given.get("ids") or headed(self.names, NAMES["document"])
+            ids = self.given.get("ids") or headed(self.names, NAMES["document"] + NAMES["row"])
             labels = [] if ids is None else [ids]
             sums = [sum(row) for row in zip(*odd.values(), strict=False)]
             if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
@@ -223,7 +223,7 @@ class Table(Protocol):
         """Code of a corpus with a document for each row, whose words are codes in columns."""
         code, rest = self.as_frame, [x for x in self.names if x and x not in self.codes]
         # Codes such as 250.00 and 011 are texts.
-        is_read = code.startswith("pandas.read_csv(") and "dtype=" not in code
+        is_read, code = code.startswith("pandas.read_csv("), re.sub(", dtype={.*?}", "", code)
         code = f"{code[:-1]}, dtype=str)" if is_read else f"{code}.convert_dtypes()"
         own = [x for x in rest if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")]
         ids = next(filter(self.is_distinct, own), "document")
