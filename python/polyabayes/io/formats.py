@@ -79,7 +79,7 @@ def reader_of(
         is_corpus = "text" in readers
         name = piped if path == STANDARD_INPUT else format_of(path)
         if name == "text" and path.is_dir():
-            kinds.refuse_other_folders(path, options.get("encoding"))
+            kinds.refuse_other_folders(path, options)
         taker = "Corpus.from_table" if is_corpus else "CountTensor.from_frame"
         kinds.refuse_other_doors(path, taker, options)
         if name in kinds.LOOKED_AT and path != STANDARD_INPUT and not path.is_dir():

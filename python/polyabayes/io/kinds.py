@@ -35,35 +35,42 @@ LOOKED_AT = OPEN + _STRICT
 
 def refuse_other_doors(path: Path, taker: str, options: dict[str, Any]) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
+    what, remedy = _kind_by_name(path)
+    if remedy:
+        remedy = _filled(remedy, path, options.get("encoding"), **_asked(taker, options))
+        raise InvalidArgumentError(f"{path} is {what}: {remedy}")
+
+
+def _kind_by_name(path: Path) -> tuple[str, str]:
+    """What a file is by its ending, and what reads it; empty if nothing that is known."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    for by, endings, what, remedy in _KINDS:
-        if by == "ending" and ending in endings.split():
-            if ending == ".json":
-                lines = _head(path)[1]
-                # A single line is no row of JSON lines.
-                what, remedy = _kind_of(lines if len(lines) > 1 else ["", *lines])
-            remedy = _filled(remedy, path, options.get("encoding"), **_asked(taker, options))
-            raise InvalidArgumentError(f"{path} is {what}: {remedy}")
+    told = [_kind_of(_head(path)[1])] if ending == ".json" else []
+    told += [(own[2], own[3]) for own in _KINDS if own[0] == "ending" and ending in own[1].split()]
+    return next((own for own in told if own[1]), ("", ""))
 
 
-def refuse_other_folders(path: Path, encoding: str | None = None) -> None:
+def refuse_other_folders(path: Path, options: dict[str, Any]) -> None:
     """Refuse a folder of other files than texts, by the first of them, a text if there is one."""
-    files = files_of(path)
+    files, encoding = files_of(path), options.get("encoding")
     first = path / next(filter(is_text, files), next(iter(files), ""))
     lines = _head(first, encoding)[1][: delimited.LINES_LOOKED_AT] if files else []
-    head = "\n".join([first.name, *lines])
+    head, asked = "\n".join([first.name, *lines]), _asked("Corpus.from_table", options)
     kind, call = _kind_of(lines)
-    each = _filled(call, path, encoding, first) if "{each}" in call else ""
+    kind, call = (kind, call) if call or not files else _kind_by_name(first)
+    if table := re.match(r"polyabayes\.\{taker\}\((.*?)\{given\}\)", call):
+        call = f"polyabayes.{{taker}}(pandas.concat([{table[1]}{{each}}], ignore_index=True)"
+        call += "{given}) takes their rows"
+    each = _filled(call, path, encoding, first, **asked) if "{each}" in call else ""
     for by, pattern, what, remedy in () if each else _KINDS:
         found = sorted(path.glob(pattern)) if by == "folder" else []
         if found or (by == "files" and files and re.fullmatch(pattern, head)):
-            told = _filled(remedy, path, encoding, found[0] if found else first)
+            told = _filled(remedy, path, encoding, found[0] if found else first, **asked)
             raise InvalidArgumentError(f"{path} is {what}: {told}")
     if lines and not each:
         kind, call = _as_table(first, lines, encoding or "utf-8")
-        options = call.removeprefix("read it by ").partition(";")[0]
+        code = call.removeprefix("read it by ").partition(";")[0]
         is_table = kind.startswith("a table of")
-        each = f"polyabayes.read_corpus({str(first)!r}, {options}) reads it" * is_table
+        each = f"polyabayes.read_corpus({str(first)!r}, {code}) reads it" * is_table
     if each:
         raise InvalidArgumentError(f"{path} has files as {first}, {kind}: {each}; or {_AS_TEXT}")
 
@@ -112,7 +119,8 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
     encoding = encoding or ("utf-16" if block.startswith(BOMS_UTF16) else "utf-8")
     check_encoding(encoding)
     lines = [line for line in block.decode(encoding, "replace").split("\n") if line.strip()]
-    return block, lines, encoding
+    # A single line is no row of JSON lines.
+    return block, [""] * (len(lines) == 1 and ".json" in path.suffixes) + lines, encoding
 
 
 def _filled(
@@ -122,8 +130,9 @@ def _filled(
     files, is_folder = files_code(path, first.suffix), path.is_dir()
     told = delimited.encoding_code(encoding)
     text = f"x.read_text({told[2:]})" if is_folder else delimited.text_code(path, encoding)
-    code |= {"path": repr(str(path)), "first": repr(str(first)), "files": files, "content": text}
-    code |= {"each": f" for x in {files}" * is_folder, "encoding": told[2:]}
+    code |= {"path": "x" if "{each}" in remedy else repr(str(path)), "content": text}
+    code |= {"each": f" for x in {files}" * is_folder, "encoding": told[2:], "files": files}
+    code |= {"bytes": re.sub(r"read_text\(.*\)$", "read_bytes()", text), "first": repr(str(first))}
     return _READ.sub(rf"\g<0>{told}", remedy).format(**{"given": ""} | _FORMATS | code)
 
 

@@ -92,4 +92,5 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
 
 def files_code(folder: Path, ending: str) -> str:
     """Code of the files of a folder with an ending."""
-    return f"sorted(pathlib.Path({str(folder)!r}).rglob('*{ending}'))"
+    code = f"sorted(pathlib.Path({str(folder)!r}).rglob('*{ending}'))"
+    return code if ending else f"filter(pathlib.Path.is_file, {code})"

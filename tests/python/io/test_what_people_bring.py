@@ -608,9 +608,9 @@ CONTENTS = {"saved": saved, "cells": cells}
 @pytest.mark.filterwarnings("ignore:left out|Variable names|(document|word) .* counts as much")
 @pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
-    name, content, call, expected, words = eval(row, NAMES_OF_CALLS | CONTENTS)
+    name, content, call, expected, words, *given = eval(row, NAMES_OF_CALLS | CONTENTS)
     is_whole = re.match(r"\w*[.:[]", call) or not re.match(r"\w+=", call)
-    names, own, source = {**NAMES_OF_CALLS, **sys.modules}, {}, name.partition("/")[0]
+    names, own, source = {**NAMES_OF_CALLS, **sys.modules}, dict(*given), name.partition("/")[0]
     door, given = pb.read_corpus, f"polyabayes.read_corpus({source!r}, {call})"
     if isinstance(content, pd.DataFrame):
         door, given = pb.Corpus, f"polyabayes.Corpus.from_table(table, {call})"
@@ -638,7 +638,7 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         found = eval(call.replace("(), then ", "() or "), names)
         is_given = isinstance(found, pd.Series | pd.DataFrame) or hasattr(found, "obs")
         found = pb.Corpus(found) if is_given else found
-        found = pb.read_corpus(source, vocabulary=found) if own else found
+        found = pb.read_corpus(source, vocabulary=found) if "vocabulary" in own else found
         if isinstance(found, pb.CountTensor):
             values, vocabulary = found.to_dense(), found.axes
         elif isinstance(found, pb.Corpus):

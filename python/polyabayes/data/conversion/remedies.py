@@ -67,7 +67,7 @@ def _marks(table: Table, labels: Names, numbers: Names, ids: Name) -> str:
     are_counts = any(table.holds_whole_numbers(x) and not counts_nothing(x) for x in numbers)
     if are_counts or not is_named or not any(marks.values()):
         return ""
-    code = table.as_frame + (f".set_index({named[0]!r})" if named else "")
+    code = table.as_frame + table.index_code(named)
     code += f"{list(marks)}".join("[]") * bool(numbers)
     code += f".isin({sorted(set().union(*marks.values()))})"
     code += ".T" * any(map(table.names_words, named))
@@ -80,7 +80,7 @@ def _topics(table: Table, labels: Names, numbers: Names) -> str:
     are_below = max(chain(*held), default=2) < 1 and table.is_distinct(*labels)
     if not (are_below and np.allclose([*map(sum, held)], 1, atol=ROUNDED)):
         return ""
-    code = f"{OF_TOPICS}{table.as_frame}.set_index({labels}).T)"
+    code = f"{OF_TOPICS}{table.as_frame}{table.index_code(labels)}.T)"
     return f"topics or signatures, with words in rows, are read by {code}"
 
 
@@ -175,7 +175,7 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, chan
     labels = labels if table.row_names is None else []
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += f".drop(columns={left_out})" * bool(left_out) + change
-    return f"polyabayes.Corpus({code}{f'.set_index({labels})' * bool(labels)}.T)"
+    return f"polyabayes.Corpus({code}{table.index_code(labels)}.T)"
 
 
 def _lists(table: Table, names: Names) -> Names:

@@ -84,13 +84,14 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
 
     Any other column must be a number, which counts a word; else the table is refused.
     """
-    table.given = {field.name: getattr(named, field.name) for field in fields(NamedColumns)}
+    table.given = {**table.given, **{x.name: getattr(named, x.name) for x in fields(NamedColumns)}}
     for field in fields(NamedColumns)[:-1]:
         given = getattr(named, field.name)
         for name in given if field.name == "metadata" else [given]:
             if name is not None and name not in table.names:
                 told = f"{table.options(**{field.name: name})}: {table.title} has no column "
-                told += f"{name!r}; it has {some(table.names, 8)}"
+                known = sorted(table.names, key=lambda x: str(name) not in x)
+                told += f"{name!r}; it has {some(known, 8)}"
                 raise InvalidArgumentError(told, argument=field.name, value=name)
     names = [name for name in table.names if name != named.exposure]
     if named.layout == "wide":
@@ -232,7 +233,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     """
     if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
         factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
-        code = f"{table.as_frame}.set_index({table.names[0] or 'Unnamed: 0'!r})"
+        code = f"{table.as_frame}{table.index_code(table.names[:1])}"
         code = f", or, of a table of counts, use polyabayes.CountTensor.from_dense({code}, "
         code = f"{code}['row', 'column'])" * (not table.numbers_of(table.names[0]))
         told = f"{argument('axes', factors)}{code}"

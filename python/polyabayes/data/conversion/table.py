@@ -32,7 +32,7 @@ OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prio
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d+.*|(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.* \d+:\d\d.*")
 # Leading zeros occur only in names.
-_PADDED = re.compile(r"[+-]?0[0-9]")
+PADDED = re.compile(r"[+-]?0[0-9]")
 
 
 class Table(Protocol):
@@ -104,9 +104,15 @@ class Table(Protocol):
         code = self.as_frame + change
         if self.is_turned:
             others = f".drop(columns={list(told['metadata'])})" if "metadata" in told else ""
-            return f"polyabayes.Corpus({code}{others}.set_index({told.get('ids')!r}).T)"
-        named = [f"{name}={value!r}" for name, value in told.items()]
+            return f"polyabayes.Corpus({code}{others}{self.index_code([told.get('ids')])}.T)"
+        left_out = {x for x, y in told.items() if x == "transpose" or callable(y) or y == ""}
+        named = [f"{name}={value!r}" for name, value in told.items() if name not in left_out]
         return f"polyabayes.{self.maker}({', '.join([code, *named])})"
+
+    def index_code(self, labels: Sequence[str | None]) -> str:
+        """Code that names the rows by columns, if there are any and pandas has not."""
+        named = [x for x in (self.keys.get(x, x) for x in labels) if x is not None]
+        return f".set_index({named if named[1:] else named[0]!r})" if named else ""
 
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
@@ -114,7 +120,6 @@ class Table(Protocol):
         kept, told = f"`{name}` >= 0", ""
         empty = {name: 0} if "axes" in self.given else 0
         filled = f".fillna({empty})"
-        is_expected = name.lower() in NAMES["may count"]
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         named = self.given.get("metadata") or []
         beside = self.numbers_beside(named)
@@ -136,7 +141,7 @@ class Table(Protocol):
             odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
             given = [*dict.fromkeys([*named, *odd, name])]
             given += self.numbers_beside(given)
-            ids = self.given.get("ids") or headed(self.names, NAMES["document"])
+            ids = self.given.get("ids") or headed(self.names, NAMES["document"] + NAMES["row"])
             labels = [] if ids is None else [ids]
             sums = [sum(row) for row in zip(*odd.values(), strict=False)]
             if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
@@ -145,10 +150,17 @@ class Table(Protocol):
                 told += f"{OF_TOPICS}{self.as_frame}[{[*odd]}])"
             elif shares := self.presence(labels):
                 told += f"; {shares}"
-            elif number > 0 and max(held[name]) > 1 and (self.is_turned or is_expected):
-                told += f"; if they are estimates of counts, use {self.call('.round()')}"
-            elif not is_count and any(map(self.numbers_of, {*self.names} - {*given})):
-                told += f", or name properties, {self.call(metadata=given)}"
+            else:
+                calls, values = list[str](), [*chain(*odd.values())]
+                is_kept = not is_count and not self.is_turned
+                if is_kept and any(map(self.numbers_of, {*self.names} - {*given})):
+                    calls.append(f"; or name properties, {self.call(metadata=given)}")
+                may_count = len(odd) > 1 or self.is_turned or name.lower() in NAMES["may count"]
+                if may_count and max(values, default=0) > 1 and min(values) >= 0:
+                    whole = dict.fromkeys((x for x in odd if x not in named), 0) if named else ""
+                    call = f"; if they are estimates of counts, use {self.call(f'.round({whole})')}"
+                    calls.insert(2 * len(odd) < sum(map(bool, held.values())), call)
+                told += "".join(calls)
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             change = filled * ("na_values" in self.written)
             told = f"of numbers that are written so, {self.kept_back(filled) or self.call(change)}"
@@ -210,7 +222,7 @@ class Table(Protocol):
         """Code of a corpus with a document for each row, whose words are codes in columns."""
         code, rest = self.as_frame, [x for x in self.names if x and x not in self.codes]
         # Codes such as 250.00 and 011 are texts.
-        is_read = code.startswith("pandas.read_csv(") and "dtype=" not in code
+        is_read, code = code.startswith("pandas.read_csv("), re.sub(", dtype={.*?}", "", code)
         code = f"{code[:-1]}, dtype=str)" if is_read else f"{code}.convert_dtypes()"
         own = [x for x in rest if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")]
         ids = next(filter(self.is_distinct, own), "document")
@@ -236,7 +248,8 @@ class Table(Protocol):
         values = self.values(name)
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
-                told = f"leave such rows out, {self.call(f'.dropna(subset={[name]})')}"
+                change = f".dropna(subset={[self.keys.get(name, name)]})"
+                told = f"leave such rows out, {self.call(change)}"
                 if row and name != self.given.get("count"):
                     code = f".pipe(lambda rows: rows.assign(**rows[{[name]}].ffill()))"
                     told += f", or fill them from above, as merged cells, {self.call(code)}"
@@ -317,7 +330,7 @@ class Table(Protocol):
     def call_of_cells(self, name: str, ids: str | None = None) -> str:
         """Code of a corpus of a column with a count by word, or a list of other than words."""
         first: Any = next((x for x in self.values(name) if x is not None and len(x)), [])
-        column = f"{self.as_frame}{'' if ids is None else f'.set_index({ids!r})'}[{name!r}]"
+        column = f"{self.as_frame}{self.index_code([ids])}[{name!r}]"
         if isinstance(first, Mapping):
             return f"polyabayes.Corpus({column}.apply(pandas.Series).fillna(0))"
         if len(first) and all(_is_bag(list(x)) for x in self.values(name) if x is not None):
@@ -342,7 +355,7 @@ class Table(Protocol):
         if not min(held, default=1) == 0 < sum(x % 1 for x in held) or max(held) > 1:
             return ""
         is_turned = self.is_turned or is_headed(self.row_label, "words in rows")
-        code = self.as_frame + f".set_index({list(labels)})" * bool(labels)
+        code = self.as_frame + self.index_code(labels)
         code += ".T" * (is_turned or any(map(self.names_words, labels)))
         return f"if shares above 0 say that something is there, use polyabayes.Corpus({code} > 0)"
 
@@ -360,7 +373,7 @@ class Table(Protocol):
             found = [read(x, self.written) if isinstance(x, str) else float(x) for x in held]
         except (TypeError, ValueError, OverflowError):
             return []
-        are_names = any(isinstance(x, str) and _PADDED.match(x) for x in held)
+        are_names = any(isinstance(x, str) and PADDED.match(x) for x in held)
         return [] if are_names or None in found else found  # type: ignore[return-value]
 
     def holds_whole_numbers(self, name: str) -> bool:
@@ -430,7 +443,7 @@ def _is_bag(cell: list[Any]) -> bool:
 
 def kind_of_strings(values: Sequence[str]) -> Kind:
     """Kind of non-empty strings: numbers, names, or texts of several words."""
-    if all(_numbers.number_of(x) is not None and not _PADDED.match(x) for x in {*values}):
+    if all(_numbers.number_of(x) is not None and not PADDED.match(x) for x in {*values}):
         return "number"
     shown = [" " in value.strip() for value in values[:_ROWS_LOOKED_AT]]
     return "text" if 2 * sum(shown) > len(shown) else "name"

@@ -179,14 +179,19 @@ def _warn_of_items(texts: list[str]) -> None:
 
 def _warn_of_labels(texts: list[str]) -> None:
     """Warn of markup, headers of mails, and lines that begin with the same labels, as speakers."""
-    for pattern, what, code in _LABELS:
+    code, found = "text", list[str]()
+    for pattern, what, own in _LABELS:
         held = [[x.group(x.re.groups) for x in re.finditer(pattern, text)] for text in texts]
-        held = [[_TIME.sub("", x).strip(" \t\n:->") or "0:00" for x in own] for own in held]
+        held = [[_TIME.sub("", x).strip(" \t\n:->") or "0:00" for x in each] for each in held]
         labels = [label for label, n in Counter(chain(*held)).items() if n > 1]
-        if 2 * sum(not {*own}.isdisjoint(labels) for own in held) > len(texts):
-            told = f"{what}, as {some(labels, 4)}, which count as words: drop them by preprocessor="
-            warn(f"{told}lambda text: {code.format(repr(pattern))}.lower()", DataWarning)
-            return
+        if 2 * sum(not {*each}.isdisjoint(labels) for each in held) > len(texts):
+            found.append(f"{what}, as {some(labels, 4)}")
+            code = code.replace("text", own.format(repr(pattern)))
+            if what != _LABELS[0][1]:  # Only markup may stand beside others.
+                break
+    if found:
+        told = f"{'; '.join(found)}, which count as words: drop them by preprocessor=lambda text"
+        warn(f"{told}: {code}.lower()", DataWarning)
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NUMBERS = set(map(int, NAMES["no number"]))
 # Codes before labels; those of Stata, perhaps before labels, are a mark by themselves.
 _CODE = re.compile(r"[(\[]*([-+]?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
-_REMARK = re.compile(r"\(.*?\)|, coded\b.*", re.IGNORECASE)
+_REMARK = re.compile(r"\(.*?\)|, coded\b.*|(?<=NAP|NAV|IAP), .*", re.IGNORECASE)
 _NO_ANSWER = re.compile("|".join(NAMES["no answer"])).fullmatch
 # What makes labels opposites or degrees of others, as Unknown and Not very sure.
 _DEGREE = re.compile("|".join(NAMES["degree"]))
@@ -177,7 +177,7 @@ def _is_no_answer(label: str) -> bool:
     own = _CODE.sub("", label.strip())
     parts = re.split("[-/,;]| or ", _REMARK.sub("", own).strip() or own)
     are_parts = parts != [own] and all(_NO_ANSWER(plain(x) or x.strip()) for x in parts)
-    return are_parts or bool(_NO_ANSWER(plain(own) or own))
+    return are_parts or any(map(_NO_ANSWER, (own.lower(), plain(own) or own)))
 
 
 def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -> list[Any]:

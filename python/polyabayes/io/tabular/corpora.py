@@ -44,7 +44,7 @@ def read_csv(
     Documents are in order of appearance; the words of a long table are sorted. The dialect is that
     of :class:`Dialect`, the options are those of :func:`corpus_of_table`.
     """
-    table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
+    table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns), **options)
     # Names of columns may be numbers, in order.
     n_names, found = len(table.names), map(number_of, table.names)
     numbers = [number for number in found if number is not None]
@@ -87,7 +87,7 @@ def read_json_lines(
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
             told = f"{path}, line {number}: {len(names):,} names in {len(rows):,} objects: "
             raise FileFormatError(f"{told}give a table of documents, words and counts")
-    code = f"pandas.read_json({str(path)!r}, lines=True{encoding_code(encoding)})"
+    code = f"pandas.read_json({str(path)!r}, lines=True, dtype=False{encoding_code(encoding)})"
     with content_of(path):
         frame = import_pandas().DataFrame(rows, index=lines).rename_axis("line")
         table = FrameTable(frame, code=code)

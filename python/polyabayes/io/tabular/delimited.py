@@ -25,7 +25,8 @@ from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
 from polyabayes.data.conversion.remedies import columns_of
-from polyabayes.data.conversion.table import Kind, Table, is_further_header, kind_of_strings
+from polyabayes.data.conversion.roles import NamedColumns
+from polyabayes.data.conversion.table import PADDED, Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
@@ -81,8 +82,11 @@ class Dialect:
 class DelimitedTable(Table):
     """The table of a file: of each field the number of its text, since most texts recur."""
 
-    def __init__(self, path: Path, dialect: Dialect, most: int | None = None) -> None:
-        self.path, self.names, found = path, [], list[Dialect]()
+    def __init__(
+        self, path: Path, dialect: Dialect, most: int | None = None, /, **given: Any
+    ) -> None:
+        self.path, self.names, self.given, found = path, [], given, list[Dialect]()
+        self.keys, self.is_turned = {"": "Unnamed: 0"}, given.get("transpose", False)
         self.may_lack_header = dialect.columns is None
         first = islice(records_of(path, dialect, found), most)
         self.names, records = self._header(first, dialect, found)
@@ -117,8 +121,9 @@ class DelimitedTable(Table):
     def as_frame(self) -> str:
         """Code of a data frame with the content of the file."""
         given = self._dialect
-        names = [x for x in filter(None, self.names) if self.kind(x) == "name"]
-        padded = [x for x in names if all(map(is_number, {*self.values(x)} - {None}))]
+        named = {*map(self.given.get, ("ids", "document", "word"))}
+        named |= {*NAMES["document"], *NAMES["word"]}
+        names = [self.keys.get(x, x) for x in self.names if self._is_rewritten(x, named)]
         held = {x: {*self.values(x)} for x in self.names}
         marked = [x for x in held if not held[x].isdisjoint(NAMES["missing"])]
         # NA is a name among names of rows, if nothing is missing.
@@ -129,13 +134,23 @@ class DelimitedTable(Table):
             "skiprows": self._skipped or None,
             "encoding": given.encoding if given.encoding != "utf-8" else None,
             "names": given.columns,
-            "dtype": dict.fromkeys(padded, "str") or None,
+            "dtype": dict.fromkeys(names, "str") or None,
             "skipinitialspace": given.is_padded or None,
             "keep_default_na": False if marked and are_names else None,
             **self.written,
         }
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
         return f"pandas.read_csv({str(self.path)!r}{''.join(told)})"
+
+    def _is_rewritten(self, name: str, named: Collection[str | None]) -> bool:
+        """Whether pandas writes numbers otherwise: 01, and of columns that are `named`, 2.50."""
+        values = [None if x in NAMES["missing"] else x for x in self.values(name)]
+        texts = [x for x in values if x is not None]
+        is_name = name in named or name.lower() in named or any(map(PADDED.match, texts))
+        if not is_name or any(number_of(x) is None for x in texts):
+            return False
+        pairs = zip(_array_of(values).tolist(), values, strict=True)
+        return any(str(number) != x for number, x in pairs if x is not None)
 
     def kind(self, name: str) -> Kind:
         """Kind of the non-empty fields of a column."""
@@ -191,6 +206,11 @@ class DelimitedTable(Table):
         self, records: Iterator[Record], dialect: Dialect, found: list[Dialect]
     ) -> tuple[list[str], Iterator[Record]]:
         """Names of the columns, and the other records; the first record adds to `found`."""
+
+        def then(most: int | None, **changes: Any) -> str:
+            other = replace(dialect, **changes)
+            return next_refusal(DelimitedTable(self.path, other, most, **self.given))
+
         line, fields = next(records, (0, []))
         if not fields:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
@@ -204,12 +224,12 @@ class DelimitedTable(Table):
             start, below = next(records, (line, []))
             above: Iterator[str] = accumulate(fields, lambda before, own: own or before)
             columns = [" ".join(pair).strip() for pair in zip(above, below, strict=False)]
-            again = DelimitedTable(self.path, replace(dialect, skiprows=start, columns=columns))
             told = f"{argument('skiprows', start)}, {argument('columns', columns)}"
-            raise _refused(self.path, line, f"two lines of header: use {told}{next_refusal(again)}")
+            told += then(None, skiprows=start, columns=columns)
+            raise _refused(self.path, line, f"two lines of header: use {told}")
         if twice := [name for name, n in Counter(names).items() if n > 1]:
-            told = f"two columns are called {twice[0]!r}; rename one, as pandas does: polyabayes."
-            told += f"Corpus.from_table({self.as_frame})"
+            told = f"two columns are called {twice[0]!r}; rename one, as pandas does: "
+            told += self.call(ids=self.given.get("ids") or (names[0] if self.is_turned else None))
             if number_of(twice[0]) is not None:
                 known = columns_of(len(names), list(map(number_of, names)).count(None))
                 told = f"no header: name its {argument('columns', known)}; if its rows are words, "
@@ -230,9 +250,8 @@ class DelimitedTable(Table):
         is_title = is_title if len(names) == 1 else len(fields) > len(names) + 1
         if is_title and n_fields > len(names):
             start = first[sizes.index(n_fields)][0] - 1
-            again = DelimitedTable(self.path, replace(dialect, skiprows=start), LINES_LOOKED_AT)
             told = f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
-            told += f"{argument('skiprows', start)}{next_refusal(again)}"
+            told += argument("skiprows", start) + then(LINES_LOOKED_AT, skiprows=start)
             raise _refused(self.path, line, told)
         if len(names) == n_fields == 1:
             # Such a table would be read as one column of texts.
@@ -249,7 +268,8 @@ class DelimitedTable(Table):
                 told = f"a column has no name, and the first names no rows: use {known[0]}, "
                 told += f"{argument('skiprows', line)}, or, if it is the first, {known[1]} instead"
                 raise _refused(self.path, line, told)
-            names.insert(0, "")  # R does not name the column of the row names.
+            # R does not name the column of the row names, and pandas makes it the index.
+            names[:0], self.keys = [""], {"": None}
         return names, chain(first, records)
 
 
@@ -277,7 +297,7 @@ def next_refusal(table: Table) -> str:
     """What stands in the way of counts of a table, to end a message; empty if nothing."""
     try:
         with quiet(DataWarning):
-            source_of_table(table)
+            source_of_table(table, NamedColumns.taken_from(dict(table.given)))
     except PolyabayesError as error:
         return f"; then {error.args[0]}"
     return ""
