@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from benches.truth.coverage import SAMPLED, doubted, drawn
+from benches.truth.rings import is_ring, ring_value
 from benches.truth.table import Outcome, Simulator
 
 import polyabayes as pb
@@ -191,6 +192,8 @@ def true_value(case: Case, found: Any) -> tuple[float, float] | None:
     """The value, and its error: known, a sum, or a longer run of another path, if one will do."""
     if case.truth is not None:
         return case.truth, 0.0
+    if case.method == "auto" and is_ring(case.model.components_):
+        return ring_value(case.model, case.counts, **case.options), 0.0
     options: dict[str, Any] = {"n_jobs": 1, "random_state": 99} | case.options
     try:
         exact = pb.log_likelihood(case.model, case.counts, "exact", budget=SUMMED, **options)
