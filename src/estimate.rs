@@ -106,6 +106,13 @@ impl Estimate {
         }
     }
 
+    /// The same estimate, if each replicate is the mean of so many of those that it was made of.
+    #[must_use]
+    pub(crate) fn of_means(self, n_each: usize) -> Self {
+        let (n_eff, n_replicates) = (self.n_eff / n_each as f64, self.n_replicates / n_each as u32);
+        Estimate { n_eff, n_replicates, ..self }
+    }
+
     /// The estimate of the probability times exp(`ln_factor`).
     #[must_use]
     pub fn scaled(self, ln_factor: f64) -> Self {

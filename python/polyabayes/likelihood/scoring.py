@@ -151,6 +151,8 @@ def log_likelihood(
         ``"smc-lookahead"`` wherever exact is too expensive.
     n_replicates : int, default=16
         Independent replicates; their mean is the estimate, and their spread its standard error.
+        Where a document may need topics of tiny pseudo-counts, each replicate of ``"auto"`` is the
+        mean of up to four runs.
     target_std_error : float, optional
         Standard error to aim at in each document. Pilots choose the sample size, until they reach
         the target or have spent `budget`. The final estimate is independent of the pilots, so that

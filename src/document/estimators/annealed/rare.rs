@@ -19,8 +19,8 @@ pub(in crate::document) struct Rarity {
 impl Rarity {
     /// Chains of short documents may be low by several errors.
     pub(in crate::document) const EXACT: Self = Rarity { largest: 0.01, share: 0.04 };
-    /// The longest runs that pilots choose, of 5,000 sweeps, leave these closed; shorter runs are
-    /// [asked](super::urn_path::UrnPath::may_leave_closed). Learned priors of hundreds of topics often
+    /// The longest runs that pilots choose, of 5,000 sweeps, leave these closed; the path of shorter runs is
+    /// [asked](super::urn_path::UrnPath::rarest). Learned priors of hundreds of topics often
     /// have topics beyond, for which lowering takes several times as long at equal errors.
     pub(in crate::document) const LOWERED: Self = Rarity { largest: 2e-4, share: 0.01 };
 }

@@ -257,16 +257,12 @@ impl<'a> UrnPath<'a> {
         }
     }
 
-    /// Whether runs through so many temperatures may leave a topic closed that the document may need.
-    ///
-    /// A token enters an empty topic of pseudo-count a, which suits it as well as its own, with a
-    /// probability of about a in each sweep, and a topic whose a is large enough is found by some
-    /// run. Any other is missed by all of them alike.
-    pub(in crate::document) fn may_leave_closed(&self, n_temperatures: usize) -> bool {
-        let rare = 1.0 / n_temperatures.max(FEWEST_TEMPERATURES) as f64;
+    /// The least pseudo-count, of at most `most`, of a topic that the document may need.
+    pub(in crate::document) fn rarest(&self, most: f64) -> Option<f64> {
         let a = self.urn.pseudo_counts();
-        self.start == Start::MeanField
-            && (0..a.len()).any(|topic| a[topic] <= rare && self.ln_gain(topic) > LEAST_LN_GAIN)
+        let mut rare: Vec<usize> = (0..a.len()).filter(|&topic| a[topic] <= most).collect();
+        rare.sort_unstable_by(|&x, &y| a[x].total_cmp(&a[y]));
+        rare.into_iter().find(|&topic| self.ln_gain(topic) > LEAST_LN_GAIN).map(|topic| a[topic])
     }
 
     /// ln of how much likelier the document is where a closed topic takes two or more tokens, as
@@ -377,13 +373,29 @@ impl<'a> UrnPath<'a> {
 
     /// Multiply-adds of one chain through so many steps, about.
     pub(crate) fn cost(&self, n_temperatures: usize) -> f64 {
-        let (n_tokens, n_topics) = (self.urn.n_tokens() as f64, self.urn.n_topics() as f64);
-        // A move of whole topics takes as long as a sweep.
-        let full = if self.start == Start::Lowered { 2.0 } else { 1.0 } * n_tokens * n_topics;
+        if self.start == Start::Lowered {
+            return lowered_cost(self.urn, n_temperatures);
+        }
+        let full = self.urn.n_tokens() as f64 * self.urn.n_topics() as f64;
         let Some(lists) = &self.lists else { return n_temperatures as f64 * full };
         let n_full = self.n_full(n_temperatures) as f64;
         n_full * full + (n_temperatures as f64 - n_full) * lists.cost(self.urn)
     }
+}
+
+/// Pseudo-count up to which runs through so many temperatures may leave a topic closed.
+///
+/// A token enters an empty topic of pseudo-count a, which suits it as well as its own, with a
+/// probability of about a in each sweep, and a topic whose a is large enough is found by some
+/// run. Any other is missed by all of them alike.
+pub(in crate::document) fn rare(n_temperatures: usize) -> f64 {
+    1.0 / n_temperatures.max(FEWEST_TEMPERATURES) as f64
+}
+
+/// Multiply-adds of one chain through so many steps that lower pseudo-counts: a move of whole topics takes
+/// as long as a sweep.
+pub(in crate::document) fn lowered_cost(urn: &LocalUrn, n_temperatures: usize) -> f64 {
+    2.0 * n_temperatures as f64 * urn.n_tokens() as f64 * urn.n_topics() as f64
 }
 
 /// Factor of e at the start, in a topic of that r and m.

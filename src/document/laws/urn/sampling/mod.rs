@@ -28,7 +28,8 @@ pub(crate) fn estimate(
     let (prepared, choice) = sizing.ready(rng)?;
     let sampler = prepared.sampler;
     let size = sizing.made(&prepared, choice.size);
-    let n = settings.n_replicates;
+    let n_each = sizing.runs_each(&prepared, size);
+    let n = n_each * settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
     let replicates = prepared.replicates(Runs { n, sizes: &sizes }, rng, observer)?;
     let at = |index: usize| -> Vec<f64> {
@@ -39,7 +40,7 @@ pub(crate) fn estimate(
     let estimate = |ln_replicates: &[f64], n_samples: usize| {
         let mut estimate = Estimate::from_replicates(ln_replicates, n_samples);
         estimate.std_error = estimate.std_error.hypot((ln_least - estimate.ln_value).max(0.0));
-        estimate
+        estimate.of_means(n_each)
     };
     let point = |ln_replicates: &[f64], size: usize| {
         let n_samples = ln_replicates.len() * size;
@@ -51,7 +52,7 @@ pub(crate) fn estimate(
     } else if sampler.grows() {
         sizes.iter().enumerate().map(|(index, &size)| point(&at(index), size)).collect()
     } else {
-        (2..=n).map(|n| point(&ln_replicates[..n], size)).collect()
+        (2..=settings.n_replicates).map(|n| point(&ln_replicates[..n * n_each], size)).collect()
     };
     let mut estimate = choice.with_beside(estimate(&ln_replicates, n * size), &ln_replicates);
     if may_need(urn, prepared.closed()) {

@@ -4,10 +4,11 @@
 
 use super::super::limits::most;
 use crate::control::Observer;
-use crate::document::estimators::prepared::Prepared;
+use crate::document::estimators::annealed::urn_path;
+use crate::document::estimators::prepared::{Opening, Prepared};
 use crate::document::estimators::runs::Runs;
 use crate::document::estimators::sampler::{Pilot, Sampler};
-use crate::document::settings::{BUDGET, Method, RARE_EXACT, Settings};
+use crate::document::settings::{AUTO_EXACT, BUDGET, Method, RARE_EXACT, Settings};
 use crate::error::Result;
 use crate::estimate::{Estimate, log_normal_error};
 use crate::math::variance;
@@ -23,6 +24,12 @@ const RUN_DEVIATION: f64 = 0.4;
 
 /// Largest size that a pilot may choose.
 const MOST: usize = 5_000;
+
+/// Temperatures of the shortest runs that lower pseudo-counts.
+const LEAST_LOWERED: usize = 100;
+
+/// Most runs of a replicate: Student's law of 64 has 1 in 6,000 beyond 4 errors, that of 16 has 1 in 900.
+const MOST_RUNS: usize = 4;
 
 /// Binary digits of the largest size that a budget may allow.
 const LARGEST_BITS: u32 = 31;
@@ -81,7 +88,8 @@ impl<'a, O: Observer> Sizing<'a, O> {
     pub(crate) fn ready(&self, rng: &mut Rng) -> Result<(Prepared<'a>, Choice)> {
         let mut prepared = self.prepared(rng)?;
         let mut choice = self.choice(&prepared, rng)?;
-        if let Some(lowered) = prepared.lowered(choice.size, rng, self.observer)? {
+        let late = self.may_be_late();
+        if let Some(lowered) = prepared.lowered(choice.size, late, rng, self.observer)? {
             prepared = lowered;
             choice = self.choice(&prepared, rng)?;
         }
@@ -146,17 +154,40 @@ impl<'a, O: Observer> Sizing<'a, O> {
         }
     }
 
+    /// Whether runs that lower pseudo-counts are as cheap as exact sums of any document may be.
+    fn may_be_late(&self) -> bool {
+        let n_runs = self.settings.n_replicates as f64;
+        n_runs * urn_path::lowered_cost(self.urn, LEAST_LOWERED) <= AUTO_EXACT
+    }
+
     /// Size by the ln Ẑ of a pilot's runs, whose variance falls with it.
     ///
-    /// Runs of `auto` that lower pseudo-counts take as long as an exact sum may, unless those of the pilot
-    /// agree: as few as one in ten open the topics that the document needs most.
+    /// Runs of `auto` that lower pseudo-counts take as long as an exact sum of the document may: as few
+    /// as one in ten open the topics that it needs most, and those of a pilot agree on what they all
+    /// miss.
     fn size_from(&self, prepared: &Prepared<'_>, pilot: Pilot, ln_sums: &[f64]) -> usize {
         let size = pilot.size as f64 * (variance(ln_sums).sqrt() / RUN_DEVIATION).powi(2);
         let most = self.largest(prepared).clamp(pilot.least, MOST);
-        let size = (size as usize).clamp(pilot.least, most);
-        let is_hard =
-            self.settings.method == Method::Auto && prepared.lowers() && size > pilot.least;
-        if is_hard { self.within(prepared, RARE_EXACT).clamp(size, most) } else { size }
+        let least = match prepared.opening {
+            _ if self.settings.method != Method::Auto => 0,
+            Opening::ByToken => 0,
+            Opening::Late => self.within(prepared, AUTO_EXACT),
+            Opening::Rare => self.within(prepared, RARE_EXACT),
+        };
+        (size as usize).max(least).clamp(pilot.least, most)
+    }
+
+    /// Runs of a replicate, which is their mean: some where `auto` lowers pseudo-counts and no size is
+    /// asked for, within the budget of a document. The largest of 16 weights, on which most may rest, is
+    /// too often missing among them.
+    pub(crate) fn runs_each(&self, prepared: &Prepared<'_>, size: usize) -> usize {
+        let Settings { method, n_samples, target_std_error, .. } = self.settings;
+        let is_free = n_samples.is_none() && target_std_error.is_none();
+        if prepared.opening == Opening::ByToken || *method != Method::Auto || !is_free {
+            return 1;
+        }
+        let operations = self.settings.n_replicates as f64 * prepared.cost(size);
+        ((BUDGET / operations) as usize).clamp(1, MOST_RUNS)
     }
 
     /// The choice for a target error: twice the size at which a pilot reaches it. The estimate's own
