@@ -10,8 +10,8 @@ use crate::estimate::RELIABLE_SHARE;
 pub(super) const AUTO_EXACT: f64 = 1e7;
 
 /// The same for documents that may open topics of tiny pseudo-counts, whose estimates have the
-/// heaviest tails: about a tenth of a second. Estimates of such documents take as long, where runs differ.
-pub(super) const RARE_EXACT: f64 = 1e8;
+/// heaviest tails: some tenths of a second. Estimates of such documents take as long.
+pub(super) const RARE_EXACT: f64 = 4e8;
 
 /// Multiply-adds that one document may cost by default: exactly or on the way to a target error,
 /// and by a sampler of a given size.

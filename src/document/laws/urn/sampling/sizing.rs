@@ -154,10 +154,16 @@ impl<'a, O: Observer> Sizing<'a, O> {
         }
     }
 
-    /// Whether runs that lower pseudo-counts are as cheap as exact sums of any document may be.
+    /// Whether `auto` is free in the size of runs.
+    fn is_free(&self) -> bool {
+        let Settings { method, n_samples, target_std_error, .. } = *self.settings;
+        method == Method::Auto && n_samples.is_none() && target_std_error.is_none()
+    }
+
+    /// Whether runs of `auto` that lower pseudo-counts are as cheap as exact sums of any document may be.
     fn may_be_late(&self) -> bool {
         let n_runs = self.settings.n_replicates as f64;
-        n_runs * urn_path::lowered_cost(self.urn, LEAST_LOWERED) <= AUTO_EXACT
+        self.is_free() && n_runs * urn_path::lowered_cost(self.urn, LEAST_LOWERED) <= AUTO_EXACT
     }
 
     /// Size by the ln Ẑ of a pilot's runs, whose variance falls with it.
@@ -172,18 +178,16 @@ impl<'a, O: Observer> Sizing<'a, O> {
             _ if self.settings.method != Method::Auto => 0,
             Opening::ByToken => 0,
             Opening::Late => self.within(prepared, AUTO_EXACT),
-            Opening::Rare => self.within(prepared, RARE_EXACT),
+            Opening::Rare => self.within(prepared, RARE_EXACT / MOST_RUNS as f64),
         };
         (size as usize).max(least).clamp(pilot.least, most)
     }
 
-    /// Runs of a replicate, which is their mean: some where `auto` lowers pseudo-counts and no size is
-    /// asked for, within the budget of a document. The largest of 16 weights, on which most may rest, is
+    /// Runs of a replicate, which is their mean: some where `auto` is free and lowers pseudo-counts, within
+    /// the budget of a document. The largest of 16 weights, on which most may rest, is
     /// too often missing among them.
     pub(crate) fn runs_each(&self, prepared: &Prepared<'_>, size: usize) -> usize {
-        let Settings { method, n_samples, target_std_error, .. } = self.settings;
-        let is_free = n_samples.is_none() && target_std_error.is_none();
-        if prepared.opening == Opening::ByToken || *method != Method::Auto || !is_free {
+        if prepared.opening == Opening::ByToken || !self.is_free() {
             return 1;
         }
         let operations = self.settings.n_replicates as f64 * prepared.cost(size);
