@@ -57,6 +57,7 @@ def refuse_other_folders(path: Path, options: dict[str, Any]) -> None:
     head, asked = "\n".join([first.name, *lines]), _asked("Corpus.from_table", options)
     kind, call = _kind_of(lines)
     kind, call = (kind, call) if call or not files else _kind_by_name(first)
+    call = re.sub(r"\(\[(.*)\{each\}\]\)", r"(pandas.Series({{str(x): \1{each}}}))", call)
     if table := re.match(r"polyabayes\.\{taker\}\((.*?)\{given\}\)", call):
         call = f"polyabayes.{{taker}}(pandas.concat([{table[1]}{{each}}], ignore_index=True)"
         call += "{given}) takes their rows"
@@ -85,7 +86,7 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
     is_text = encoding != "utf-8" or b"\0" not in block
     head = "" if is_text else block[:20].decode("latin-1")
     what, remedy = _kind_of(lines[: delimited.LINES_LOOKED_AT] if is_text else [], head)
-    if is_table and "{given}" not in remedy:
+    if is_table and "{given}" not in remedy and what != "JSON lines":
         return
     remedy = _filled(remedy, path, encoding, **_asked("Corpus.from_table", given))
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.

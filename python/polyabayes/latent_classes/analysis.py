@@ -16,7 +16,7 @@ from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
 from polyabayes.allocation.options import Run
 from polyabayes.data.tensors.non_answers import marks_by_column
-from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.exceptions import InvalidArgumentError, PolyabayesError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
     PRIORS,
@@ -292,7 +292,15 @@ class LatentClassAnalysis(FittedClasses):
             is_weighted, answers = answers.has_fractions, self._counted(answers)
             prior = ClassPrior.of(self.prior)
             sets = self._comparison(answers, prior, sizes, run)
-            choice = sets.choose(ends)
+            try:
+                choice = sets.choose(ends)
+            except PolyabayesError as error:
+                if isinstance(weights, str) and "divide the counts" in str(error):
+                    told = "the counts are the weights: of those in millionths, as of DHS, use "
+                    code = f"frame.assign(**{{{weights!r}: frame[{weights!r}] / 1e6}})"
+                    told += f"classes.fit({code}, weights={weights!r})"
+                    error.args = (f"{error.args[0]}; {told}",)
+                raise
             self.choice_ = replace(choice, occupied=sets.occupied())
             counts, compared = sets.counts(choice.best), sets.of_best(choice.best)
             compared.warn_of_all(choice.best, sizes[-1] if ends else None)

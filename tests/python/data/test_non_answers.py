@@ -103,6 +103,7 @@ def test_other_things_than_answers_are_named_with_the_call():
     call = "frame.drop(index=[0]).rename(columns={'Unnamed: 1': 'Tea'})"
     assert call in told_of(options)[0]
     assert [*eval(call, {"frame": options})] == ["Tea", "q"]
+    assert "rename" not in told_of(options.assign(**options[["Unnamed: 1"]].notna()))[0]
     assert pb.CountTensor.from_frame(few.drop(index=[0, 1])).shape == (2, 3)
 
 

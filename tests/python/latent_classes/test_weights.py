@@ -10,7 +10,7 @@ from scipy import linalg, special
 from sklearn.base import clone
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, PolyabayesError
 from polyabayes.latent_classes.answers import read_answers
 from polyabayes.latent_classes.maximum import logit_errors
 from polyabayes.latent_classes.tables import ClassTables
@@ -228,3 +228,13 @@ def test_values_that_are_no_answers(tmp_path: Path) -> None:
     fits[0].save(tmp_path / "coded.safetensors")
     again = pb.load(tmp_path / "coded.safetensors")
     np.testing.assert_array_equal(again.predict_proba(coded), fits[1].predict_proba(hidden))
+
+
+def test_weights_in_millionths_are_refused_with_the_call_that_takes_them():
+    frame = pd.DataFrame({"a": ["x", "y"] * 20, "b": ["x", "x", "y", "y"] * 10})
+    frame["v005"] = np.arange(40) * 10**9 + 10**9
+    classes = pb.LatentClassAnalysis(2, random_state=0)
+    with pytest.raises(PolyabayesError, match="the counts are the weights") as caught:
+        classes.fit(frame, weights="v005")
+    code = str(caught.value).partition("as of DHS, use ")[2].replace("1e6", "1e9")
+    assert eval(code, {"classes": classes, "frame": frame}).n_classes_ == 2

@@ -91,7 +91,8 @@ def warn_of_answers(
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
         told = f"may be a further header: if so, leave it out by {code}.drop(index={alone})"
-        unnamed = frame.loc[alone[-1]].filter(like="Unnamed: ").dropna().to_dict()
+        unnamed = frame.loc[alone[-1]].filter(like="Unnamed: ")
+        unnamed = unnamed[[isinstance(x, str) for x in unnamed]].to_dict()
         told += f".rename(columns={unnamed})" * bool(unnamed)
         warn(f"row {some(alone, 3)} {told}", DataWarning)
         frame = frame.drop(index=alone)

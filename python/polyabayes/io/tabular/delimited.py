@@ -95,9 +95,8 @@ class DelimitedTable(Table):
         self.quoted = quoted if 2 * len(quoted) < len(self.names) else ()
         known = defaultdict[str, int](count().__next__)
         self.lines, codes, n_names = array("q"), array("i"), len(self.names)
-        code = text_code(path, dialect.encoding)
-        self.as_lists = f"csv.reader({code}.splitlines(), delimiter={self.sep!r})"
-        self.as_lists = f"polyabayes.Corpus.from_documents({self.as_lists})"
+        code = f"{text_code(path, dialect.encoding)}.splitlines(), delimiter={self.sep!r}"
+        self.as_lists = f"polyabayes.Corpus.from_documents(csv.reader({code}))"
         refused, line, fields = "", 0, list[str]()
         for line, fields in records:
             if len(fields) != n_names and len(fields := _filled(fields, n_names)) != n_names:
@@ -108,6 +107,13 @@ class DelimitedTable(Table):
             codes.extend(map(known.__getitem__, fields))
         self.n_rows = len(self.lines)
         self._codes = np.array(codes, np.int32).reshape(self.n_rows, n_names)
+        # R writes missing names without quotes among those with quotes.
+        lines = text_lines(path, dialect.encoding) if self._dialect.quoted and "NA" in known else ()
+        split = ((n, re.sub('"[^"]*"', '"', own).strip()) for n, own in enumerate(lines, 1))
+        bare = {n: own.split(self.sep) for n, own in split if "NA" in own}
+        for row, k in np.argwhere(self._codes == known["NA"]) if bare else ():
+            if k in self._dialect.quoted and bare.get(self.lines[row], [])[k : k + 1] == ["NA"]:
+                self._codes[row, k] = known[""]
         self._texts = np.array([*known, None], dtype=object)
         self._column = {name: column for column, name in enumerate(self.names)}
         if refused:
@@ -164,9 +170,8 @@ class DelimitedTable(Table):
     def counts(self, names: Sequence[str]) -> CountMatrix:
         """Columns of counts; an error names the line and the column."""
         codes = self._codes[:, [self._column[name] for name in names]]
-        are_used, count_of = (np.zeros(len(self._texts), kind) for kind in (bool, np.int64))
-        are_used[codes] = True
-        for code in np.flatnonzero(are_used):
+        count_of = np.zeros(len(self._texts), np.int64)
+        for code in np.flatnonzero(np.bincount(codes.ravel())):
             text = self._texts[code].strip()
             count_of[code], mistake = parsed_count(text) if text else (0, _NO_COUNT)
             if not mistake and text.endswith(".000") and self.written.get("thousands") == ".":
@@ -248,6 +253,10 @@ class DelimitedTable(Table):
         n_fields = max(plain, key=plain.count, default=0)
         is_title = " " in names[0].strip() or names[0].startswith("#") or len(fields) > 1
         is_title = is_title if len(names) == 1 else len(fields) > len(names) + 1
+        # Reports have lines of a name and a value above.
+        notes = sizes.count(2) * (len(names) == 2 and sizes == sorted(sizes))
+        if notes and first[notes + 1 :] and not any(map(is_number, first[notes][1])):
+            n_fields, is_title = sizes[-1], any(map(is_number, first[-1][1]))
         if is_title and n_fields > len(names):
             start = first[sizes.index(n_fields)][0] - 1
             told = f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
@@ -327,8 +336,8 @@ def records_of(
     is_padded = sep == " " or f"{sep} " in header
     if found is not None:
         rows = (re.sub('"[^"]*"', '"', line).split(sep) for line in head[1:] if line.strip())
-        columns = zip(*rows, strict=False)
-        quoted = [k for k, own in enumerate(columns) if {x[:1] for x in own} == {'"'}]
+        first = ({x[:1] for x in own if x.strip() != "NA"} for own in zip(*rows, strict=False))
+        quoted = [k for k, own in enumerate(first) if own == {'"'}]
         found.append(replace(dialect, sep=sep, is_padded=is_padded, quoted=quoted))
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
@@ -347,8 +356,7 @@ def records_of(
         told = "".join(f", {x}={held!r}" for x, held in given.items() if held or held is False)
         told += encoding_code(dialect.encoding)
         code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, quoting=3{told})"
-        reason += f"; if quotes are letters, {code}{_TAKEN}"
-        raise _refused(path, line, reason) from error
+        raise _refused(path, line, f"{reason}; if quotes are letters, {code}{_TAKEN}") from error
 
 
 def _refused(path: Path, line: int, reason: str) -> FileFormatError:
