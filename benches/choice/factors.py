@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-Floats = NDArray[np.float64]
+from polyabayes._support.arrays import Floats
 
 SWEEPS = 500
 RUNS = 8

@@ -1,9 +1,9 @@
 """Exact values of documents under topics in a ring.
 
 Group g of the words is likely in topics g - 1 and g, and equally unlikely in all others. The n
-tokens of topic k contribute (e S + (1 - e) (x_k + x_{k+1}))^n, where x_g stands for a token of
-group g, and S for one of any group. What each topic takes of its own two groups is summed around
-the ring; the rest of all groups is a coefficient of a power of S.
+tokens of topic k contribute (e S + (1 - e) (x_k + x_{k+1}))^n, with a variable x_g for each group
+and S for the sum of all. What each topic takes of its own two groups is summed around the ring; the
+rest of all groups is a coefficient of a power of S.
 """
 
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+from polyabayes._support.arrays import Floats
+
 # Most tokens outside their topics: the least unlikely of them cost 7 nats each.
 MOST_OUTSIDE = 40
 

@@ -12,11 +12,9 @@ from polyabayes.likelihood.methods import Settings
 from polyabayes.models.fitting import Schedule
 from polyabayes.scale.token_order import Blocks
 
-_Floats = Floats
 _Evidence = tuple[str, AllocationEstimate, bool, AllocationTempering | None]
-_Integers = Integers
 _Exposed = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
-_Urns = tuple[_Floats, _Floats, _Floats, _Floats | None]
+_Urns = tuple[Floats, Floats, Floats, Floats | None]
 _Position = tuple[str, int, int]
 _Progress = Callable[[int], None] | None
 
@@ -35,66 +33,63 @@ class Documents:
     def __new__(
         cls,
         n_words: int,
-        indptr: _Integers,
-        indices: _Integers | NDArray[np.uint32],
-        data: _Integers | NDArray[np.uint32],
-        exposure: _Floats | None = None,
-        priors: _Floats | None = None,
+        indptr: Integers,
+        indices: Integers | NDArray[np.uint32],
+        data: Integers | NDArray[np.uint32],
+        exposure: Floats | None = None,
+        priors: Floats | None = None,
     ) -> Documents: ...
     def lengths(self) -> NDArray[np.uint64]: ...
-    def groups(self) -> _Integers: ...
+    def groups(self) -> Integers: ...
 
 @final
 class Model:
     @staticmethod
     def lda(
-        alpha: _Floats,
-        phi: _Floats,
-        concentration: _Floats | None = None,
-        sizes: Sequence[int] = ...,
+        alpha: Floats, phi: Floats, concentration: Floats | None = None, sizes: Sequence[int] = ...
     ) -> Model: ...
     @staticmethod
     def gamma_poisson(
-        r: _Floats, p: _Floats, phi: _Floats, concentration: _Floats | None = None
+        r: Floats, p: Floats, phi: Floats, concentration: Floats | None = None
     ) -> Model: ...
     @staticmethod
     def logistic_normal(
-        phi: _Floats, mean: _Floats, covariance: _Floats, sizes: Sequence[int] = ...
+        phi: Floats, mean: Floats, covariance: Floats, sizes: Sequence[int] = ...
     ) -> Model: ...
     @staticmethod
     def product_of_experts(
-        loadings: _Floats,
-        bias: _Floats,
-        mean: _Floats,
-        covariance: _Floats,
+        loadings: Floats,
+        bias: Floats,
+        mean: Floats,
+        covariance: Floats,
         is_softmax: bool,
         sizes: Sequence[int] = ...,
     ) -> Model: ...
     @staticmethod
     def mixture(
-        weights: _Floats, words: _Floats, is_dirichlet: bool, sizes: Sequence[int] = ...
+        weights: Floats, words: Floats, is_dirichlet: bool, sizes: Sequence[int] = ...
     ) -> Model: ...
-    def covariance_factor(self, n_coordinates: int) -> _Floats: ...
+    def covariance_factor(self, n_coordinates: int) -> Floats: ...
 
 @final
 class Scores:
-    values: Final[_Floats]
-    std_errors: Final[_Floats]
-    n_effs: Final[_Floats]
+    values: Final[Floats]
+    std_errors: Final[Floats]
+    n_effs: Final[Floats]
     methods: Final[list[str]]
-    sizes: Final[_Integers]
-    shortfalls: Final[_Floats]
-    variances: Final[_Floats]
-    trace: Final[list[_Floats]]
+    sizes: Final[Integers]
+    shortfalls: Final[Floats]
+    variances: Final[Floats]
+    trace: Final[list[Floats]]
     interruption: Final[BaseException | None]
 
 @final
 class EmResult:
-    word_topic: Final[_Floats]
-    alpha: Final[_Floats]
+    word_topic: Final[Floats]
+    alpha: Final[Floats]
     bound: Final[float]
-    trace: Final[_Floats]
-    n_tokens: Final[_Floats]
+    trace: Final[Floats]
+    n_tokens: Final[Floats]
     interruption: Final[BaseException | None]
 
 def score(
@@ -118,13 +113,13 @@ def estimators() -> list[
 def bidirectional(
     model: Model,
     documents: Documents,
-    draws: NDArray[np.uint16] | _Floats,
+    draws: NDArray[np.uint16] | Floats,
     settings: Settings,
     **run: Unpack[_Run],
-) -> _Floats: ...
+) -> Floats: ...
 def transform(
     model: Model, documents: Documents, *, spread: bool, n_sweeps: int, **run: Unpack[_Run]
-) -> _Floats: ...
+) -> Floats: ...
 def order_tokens(documents: Documents) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]: ...
 def order_topics(blocks: Blocks, topics: NDArray[np.uint16]) -> NDArray[np.uint16]: ...
 def sweep_part(
@@ -146,7 +141,7 @@ def exposed_of_part(
     exposures: NDArray[np.uint32],
     n_jobs: int,
 ) -> list[_Exposed]: ...
-def ln_urns_of_part(blocks: Blocks, topics: NDArray[np.uint16], a: _Floats) -> int: ...
+def ln_urns_of_part(blocks: Blocks, topics: NDArray[np.uint16], a: Floats) -> int: ...
 
 @final
 class FirstTopics:
@@ -155,12 +150,12 @@ class FirstTopics:
 @final
 class ClassRegression:
     def __new__(
-        cls, covariates: _Floats, start: _Floats, shape: float, seed: int
+        cls, covariates: Floats, start: Floats, shape: float, seed: int
     ) -> ClassRegression: ...
     groups: Final[NDArray[np.uint32]]
-    weights: Final[_Floats]
-    parameters: Final[_Floats]
-    def draw(self, n_rows: _Floats, exposures: _Floats, sweep: int) -> None: ...
+    weights: Final[Floats]
+    parameters: Final[Floats]
+    def draw(self, n_rows: Floats, exposures: Floats, sweep: int) -> None: ...
 
 @final
 class Training:
@@ -169,23 +164,23 @@ class Training:
         source: Any,
         n_words: int,
         *,
-        alpha: _Floats,
+        alpha: Floats,
         beta: float,
         learned: bool,
         schedule: Schedule,
-        topic_priors: _Floats | None = None,
-        covariates: _Floats | None = None,
-        topic_concentration: _Floats | str | None = None,
+        topic_priors: Floats | None = None,
+        covariates: Floats | None = None,
+        topic_concentration: Floats | str | None = None,
         state: Any = None,
     ) -> Training: ...
     @staticmethod
     def known(
         source: Any,
         *,
-        prior: _Floats,
-        topics: _Floats,
-        factors: _Floats,
-        topic_concentration: _Floats | str,
+        prior: Floats,
+        topics: Floats,
+        factors: Floats,
+        topic_concentration: Floats | str,
         schedule: Schedule,
     ) -> Training: ...
     @staticmethod
@@ -194,33 +189,33 @@ class Training:
         n_words: int,
         *,
         n_documents: int,
-        shape: _Floats,
-        probability: _Floats,
+        shape: Floats,
+        probability: Floats,
         topic_word_prior: float,
         probability_prior: tuple[float, float] | None,
         shape_prior: tuple[float, float] | None,
         schedule: Schedule,
-        covariates: _Floats | None = None,
-        topic_concentration: _Floats | str | None = None,
+        covariates: Floats | None = None,
+        topic_concentration: Floats | str | None = None,
         state: Any = None,
     ) -> Training: ...
     n_sweeps: Final[int]
     def run(
         self, until: int, look_every: int, progress: _Progress = None
     ) -> tuple[list[tuple[int, float, float]], BaseException | None]: ...
-    def mean(self) -> tuple[_Floats, _Floats, _Floats]: ...
+    def mean(self) -> tuple[Floats, Floats, Floats]: ...
     def counts(self) -> NDArray[np.uint32]: ...
-    def state_parameters(self) -> _Floats: ...
+    def state_parameters(self) -> Floats: ...
     def tables(self) -> NDArray[np.uint32]: ...
-    def parameters(self) -> _Floats: ...
+    def parameters(self) -> Floats: ...
     def assignments(self) -> NDArray[np.uint16] | None: ...
-    def kept(self) -> tuple[int, _Floats | None]: ...
-    def kept_coefficients(self) -> _Floats: ...
+    def kept(self) -> tuple[int, Floats | None]: ...
+    def kept_coefficients(self) -> Floats: ...
 
 def fit_em(
     documents: Documents,
-    alpha: _Floats,
-    start: tuple[_Floats, _Floats, float] | None,
+    alpha: Floats,
+    start: tuple[Floats, Floats, float] | None,
     *,
     learned: bool,
     topic_word_prior: float,
@@ -253,12 +248,12 @@ class AllocationDraws:
     others: Final[list[AllocationEstimate]]
     hidden: Final[list[int]]
     replicates: Final[Integers]
-    ln_laws: Final[_Floats]
+    ln_laws: Final[Floats]
     starts: Final[Integers]
     cells: Final[NDArray[np.uint32]]
     numbers: Final[NDArray[np.uint32]]
     values: Final[NDArray[np.uint32]]
-    counts: Final[list[_Floats]]
+    counts: Final[list[Floats]]
 
 def is_doubtful(std_error: float, n_eff: float, n_replicates: int) -> bool: ...
 
@@ -330,19 +325,19 @@ class IncompleteAllocation:
 @final
 class AllocationCompletion:
     evidence: Final[AllocationEstimate]
-    ln_joint: Final[_Floats]
-    ln_joint_errors: Final[_Floats]
-    posterior: Final[_Floats]
-    posterior_errors: Final[_Floats]
-    expected: Final[_Floats]
-    expected_errors: Final[_Floats]
+    ln_joint: Final[Floats]
+    ln_joint_errors: Final[Floats]
+    posterior: Final[Floats]
+    posterior_errors: Final[Floats]
+    expected: Final[Floats]
+    expected_errors: Final[Floats]
     ln_remainder: Final[float]
     ln_remainder_bound: Final[float]
 
 @final
 class AllocationDecomposition:
-    counts: Final[list[_Floats]]
-    trace: Final[_Floats]
+    counts: Final[list[Floats]]
+    trace: Final[Floats]
     ln_value: Final[float]
     converged: Final[bool]
-    expected: Final[_Floats]
+    expected: Final[Floats]

@@ -1,1 +1,1 @@
-"""Internal helpers: checks, files, frames, progress, random states."""
+"""Internal helpers: checks, files, results and their output, random states."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyabayes._support import checks
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.scale.executors import threads_of_task

@@ -8,7 +8,7 @@ from scipy import optimize, special
 
 from polyabayes import _core
 from polyabayes._support.arrays import Floats, Indices
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
 from polyabayes.exceptions import UnreliableErrorWarning

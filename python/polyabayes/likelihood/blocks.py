@@ -13,7 +13,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.arrays import Flags, Floats, Integers
-from polyabayes._support.progress import look
+from polyabayes._support.output.progress import look
 from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings

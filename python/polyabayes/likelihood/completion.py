@@ -13,7 +13,7 @@ from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus, as_corpus

@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError

@@ -13,7 +13,7 @@ import numpy as np
 
 from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.jackknife import paired_difference
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted, PolyabayesError, WorkerError
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, last_of

@@ -13,7 +13,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import of_layer

@@ -9,7 +9,7 @@ import numpy as np
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.arrays import Floats
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
     Interrupted,

@@ -16,7 +16,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.naming import by_topic, topics_by_name

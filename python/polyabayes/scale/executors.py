@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from polyabayes._support import checks
-from polyabayes._support.progress import look
+from polyabayes._support.output.progress import look
 from polyabayes.exceptions import InvalidTypeError, WorkerError
 from polyabayes.scale.scratch import scratch_folder
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from polyabayes import _core
 from polyabayes._support.arrays import Floats
 from polyabayes._support.files import is_there, reading
-from polyabayes._support.progress import look
+from polyabayes._support.output.progress import look
 from polyabayes.exceptions import FileAccessError, FileFormatError
 from polyabayes.scale.run_state import Position
 from polyabayes.scale.sealed import SealedReader, damaged, sealing

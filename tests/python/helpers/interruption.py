@@ -3,7 +3,7 @@
 import _thread
 from contextlib import contextmanager, nullcontext
 
-from polyabayes._support.progress import look
+from polyabayes._support.output.progress import look
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""What results give out: tables of text, data frames, arviz objects, HTML pages."""
+"""What users see: tables of text, data frames, arviz objects, HTML pages, progress."""

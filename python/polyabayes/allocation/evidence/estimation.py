@@ -9,8 +9,8 @@ import numpy as np
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.output.progress import look
 from polyabayes._support.output.tables import counted
-from polyabayes._support.progress import look
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.bounds import held_by_bound
 from polyabayes.allocation.evidence.result import Estimate, Evidence, as_evidence

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name, whole_number
 from polyabayes.data.counts import Words, check_values, checked_labels, count_array, distinct
 from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
-Integers: TypeAlias = "NDArray[np.int64]"
 AxisLabels: TypeAlias = "tuple[Words | None, ...]"
 LabelList: TypeAlias = "Sequence[str] | NDArray[Any]"
 LabelsLike: TypeAlias = "Mapping[str, LabelList] | Sequence[LabelList | None] | None"

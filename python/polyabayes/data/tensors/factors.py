@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name
 from polyabayes.data.conversion.frames import FrameTable, frame_of, row_place
 from polyabayes.data.conversion.roles import count_column
-from polyabayes.data.tensors.cells import Integers
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:

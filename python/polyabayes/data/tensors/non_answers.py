@@ -26,7 +26,7 @@ _NUMBERS = set(map(int, NAMES["no number"]))
 _CODE = re.compile(r"[(\[]*([-+]?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
 _REMARK = re.compile(r"\(.*?\)|, coded\b.*|(?<=NAP|NAV|IAP), .*", re.IGNORECASE)
 _NO_ANSWER = re.compile("|".join(NAMES["no answer"])).fullmatch
-# What makes labels opposites or degrees of others, as Unknown and Not very sure.
+# Words by which a label is the opposite or a degree of another: Unknown, Not very sure.
 _DEGREE = re.compile("|".join(NAMES["degree"]))
 # Headers are among the first rows; more levels than so many are words, not answers.
 _GAP, _FEW_ROWS, _MOST_HEADERS, _MOST_ANSWERS = 2, 10, 3, 50

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Integers
 from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.tensors import cells as _cells, factors as _factors
-from polyabayes.data.tensors.cells import AxisLabels, Integers, LabelsLike
+from polyabayes.data.tensors.cells import AxisLabels, LabelsLike
 from polyabayes.data.tensors.non_answers import warn_of_answers, warn_of_sums, without_missing
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 

@@ -17,8 +17,8 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.output.tables import counted, topic_columns
-from polyabayes._support.progress import progress_bar
 from polyabayes._support.results import Result
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes.data.corpus import Corpus, of_layer

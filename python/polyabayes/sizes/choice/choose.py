@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from polyabayes._support import checks
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation import AllocationModel

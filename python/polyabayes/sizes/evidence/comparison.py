@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.allocation import Evidence
 from polyabayes.exceptions import Interrupted, TargetWarning, UnreliableErrorWarning, argument

@@ -5,7 +5,7 @@ import time
 from typing import Any, NamedTuple, Self
 
 from polyabayes._support import checks
-from polyabayes._support.progress import progress_bar
+from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, ScoreError, ScoreWarning
