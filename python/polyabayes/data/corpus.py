@@ -21,7 +21,7 @@ from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.texts import checked_on_empty
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
-from polyabayes.data.names import counts_nothing
+from polyabayes.data.names import CALLS, counts_nothing
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
@@ -123,14 +123,10 @@ class Corpus(DocumentCounts):
                 raise InvalidArgumentError(told)
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
-            told = f"ids: {twice!r} and perhaps others name several documents: rename them, as by "
-            told += "polyabayes.Corpus(corpus, ids=[f'{name} {n}' for n, name in enumerate("
-            told += "corpus.ids)]), or drop all but the first by corpus[~corpus.duplicated('ids')]"
-            warn(told, DataWarning)
+            warn(CALLS["twice"].format(twice=twice), DataWarning)
         full = () if self.ids is None else self.ids[np.diff(self.counts.indptr) == self.n_words]
         if odd := [name for name in full if len(name) > 2 and counts_nothing(name)]:
-            told = f"documents {some(odd)} have no zeros, and names of properties of words: if so, "
-            warn(f"{told}use corpus[~numpy.isin(corpus.ids, {odd})]", DataWarning)
+            warn(CALLS["properties"].format(some=some(odd), odd=odd), DataWarning)
         # Those that come with the counts stand in their order.
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
@@ -398,8 +394,7 @@ def _joined(blocks: list[Any], name: str) -> Source:
     for number, part in enumerate(parts):
         words: tuple[Any, Any] = part.vocabulary, first.vocabulary
         if part.n_words != first.n_words or not np.array_equal(*words):
-            told = f"block {number} of {name} has other words than the first: use "
-            raise InvalidArgumentError(f"{told}corpus.aligned_to(first.vocabulary)")
+            raise InvalidArgumentError(CALLS["other words"].format(number, name))
 
     joined: dict[str, Any] = {"ids": np.concatenate, "exposure": np.concatenate}
     joined["metadata"] = joined_metadata

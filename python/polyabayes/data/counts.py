@@ -14,7 +14,7 @@ from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.warnings import warn
-from polyabayes.data.names import NAMES
+from polyabayes.data.names import CALLS, NAMES
 from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import (
     DataWarning,
@@ -118,10 +118,7 @@ def warn_if_turned(words: Any, ids: Any) -> None:
     for what, labels, pattern in (("words", words, _OF_DOCUMENTS), ("documents", ids, _OF_GENES)):
         is_turned = all(map(pattern.fullmatch, labels)) or (labels is words and are_counted)
         if len(labels) > 1 and is_turned:
-            told = f"{what} have names as {labels[0]!r}: if rows are words and columns documents, "
-            code = "polyabayes.Corpus(corpus.counts.T, corpus.ids, corpus.vocabulary)"
-            told += f"use {code}, or {argument('transpose', True)} of a table in a file"
-            warn(told, DataWarning)
+            warn(CALLS["turned"].format(what, labels[0], argument("transpose", True)), DataWarning)
 
 
 def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
@@ -140,12 +137,12 @@ def checked_labels(labels: Any, name: str) -> Words:
     entries = list(labels)
     for position, label in enumerate(entries):
         if not isinstance(label, str):
-            told = f"{name} must be a sequence of str, but entry {position} is {label!r} of type "
-            raise InvalidTypeError(f"{told}{type(label).__name__}; convert the entries with str()")
+            raise InvalidTypeError(
+                CALLS["no str"].format(name, position, label, type(label).__name__)
+            )
     # Lone surrogates, such as Python makes of bytes of a file name that are no UTF-8.
     if half := re.search("(?m)^.*?[\ud800-\udfff]", "\n".join(entries)):
-        told = f"{name} holds {half[0]!r}, which no file can hold: use"
-        raise InvalidArgumentError(f"{told} text.encode(errors='replace').decode()")
+        raise InvalidArgumentError(CALLS["half"].format(name, half[0]))
     return np.array([str(label) for label in entries], dtype=object)
 
 
@@ -159,8 +156,7 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
         return None
     words = checked_words(vocabulary)
     if len(words) != n_words:
-        told = f"{n_words:,} columns; give one word for each column, in the order of the training"
-        raise InvalidArgumentError(f"vocabulary has {len(words):,} words, but {origin} has {told}")
+        raise InvalidArgumentError(CALLS["width"].format(len(words), origin, n_words))
     return words
 
 
@@ -170,8 +166,7 @@ def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     bad = np.flatnonzero(~((exposure >= _EXPOSURES[0]) & (exposure <= _EXPOSURES[1])))
     if len(bad):
         document = int(bad[0])
-        rule = f"of document {document} is {exposure[document]}: sizes must be positive and finite"
-        rule += ", between {:g} and {:g}; correct it or omit the document".format(*_EXPOSURES)
+        rule = CALLS["exposure"].format(document, exposure[document], *_EXPOSURES)
         raise checks.wrong("exposure", float(exposure[document]), rule, _EXPOSURES)
     return exposure
 
@@ -194,8 +189,7 @@ def values_of_frame(frame: Any, name: str) -> Any:
 def count_array(values: Any, name: str) -> NDArray[Any]:
     """An array of numbers in the byte order of the machine, from any array-like."""
     if np.ma.is_masked(values):
-        told = "fill them, or see log_evidence and predict_missing of an AllocationModel"
-        raise InvalidCountsError(f"{name} has masked entries: {told}")
+        raise InvalidCountsError(f"{name} has masked entries: fill them, or use an AllocationModel")
     try:
         array = np.asarray(values)
         are_objects = array.dtype.kind == "O" and array.ndim
@@ -206,11 +200,10 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         raise _not_numbers(name, error) from error
     if isinstance(values, (str, bytes, os.PathLike)):
         path = f"{os.fspath(values)!r:.60}"
-        told = f"{name} must hold counts, got {path}; polyabayes.read_corpus({path}) reads a file "
-        raise InvalidTypeError(f"{told}of a corpus, polyabayes.read_tensor one of a tensor")
+        raise InvalidTypeError(CALLS["a path"].format(name=name, path=path))
     if array.dtype.kind not in _NUMERIC_KINDS:
-        told = f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "
-        raise InvalidTypeError(f"{told}{_VECTORISE}")
+        told = f"got {type(values).__name__} of dtype {array.dtype}; {_VECTORISE}"
+        raise InvalidTypeError(f"{name} must hold counts, {told}")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
@@ -222,14 +215,11 @@ def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
 def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2:
         kind = {0: "scalar array", 1: "1D array"}.get(len(shape), f"{len(shape)}D array")
-        told = f"Expected 2D array, got {kind} instead: {name} has shape {shape} and must be "
-        told += "(n_documents, n_words). Reshape your data with array.reshape(1, -1) if it is one "
-        raise InvalidArgumentError(f"{told}document, or array.reshape(-1, 1) if it is one word")
+        raise InvalidArgumentError(CALLS["2D"].format(kind=kind, name=name, shape=shape))
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
             told = f"Found array with 0 {unit} (shape={shape}) while a minimum of 1 is required. "
-            told += f"{name} must hold at least one document and one word"
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(f"{told}{name} must hold at least one document and word")
 
 
 def _check_values(stored: Any, name: str) -> None:

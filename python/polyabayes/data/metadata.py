@@ -11,6 +11,7 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import Words, distinct
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
         series = "; use metadata.to_frame()" * hasattr(values, "to_frame")
         raise InvalidTypeError(f"{told}got {type(values).__name__}{series}")
     if len(frame) != n_documents:
-        told = f"{argument('metadata')} has {len(frame):,} rows for {n_documents:,} documents"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(f"metadata has {len(frame)} rows for {n_documents:,} documents")
     names = [str(name) for name in frame.columns]
     distinct(names, f"{argument('metadata')} has the column", "rename one")
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
@@ -50,8 +50,7 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
         # Arrow writes categories of intervals and of periods, but cannot read them.
         metadata_of_bytes(Path("metadata"), stream.getvalue())
     except Exception as error:
-        told = f"a column of {argument('metadata')} cannot be written ({error}): make its values of"
-        raise InvalidTypeError(f"{told} one type, or omit it by with_metadata(...)") from error
+        raise InvalidTypeError(CALLS["unwritten"].format(argument("metadata"), error)) from error
     return stream.getvalue()
 
 

@@ -2,20 +2,24 @@
 
 The lists are in ``names.txt``: a kind, a tab and its names, in the order in which they are taken.
 Headers are in lower case. Kinds of patterns are joined again; those of labels that are no answers
-match them in lower case, without blanks and signs.
+match them in lower case, without blanks and signs. Long messages and the calls they offer are in
+``calls.txt``: a name, a tab and the text.
 """
 
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-_LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
-NAMES = {kind: tuple(names.split("|")) for kind, names in (line.split("\t") for line in _LINES)}
+_FILES = (Path(__file__).with_name(f"{name}.txt") for name in ("names", "calls"))
+_NAMES, CALLS = (
+    dict(line.split("\t") for line in path.read_text("utf-8").splitlines()) for path in _FILES
+)
+NAMES = {kind: tuple(names.split("|")) for kind, names in _NAMES.items()}
 # Headers of names and of measures, which count no word, and kinds of headers, without blanks and
 # signs.
 OF_NAMES, _MEASURED = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured"))
-_KINDS, _END = ("times", "units", "items", "words in rows", "players", "games"), NAMES["end"]
-_HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(_END)})?s?") for x in _KINDS}
+_KINDS = ["times", "units", "items", "amounts", "words in rows", "players", "games"]
+_HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(NAMES['end'])})?s?") for x in _KINDS}
 
 
 def headed(names: Sequence[str], headers: Collection[str]) -> str | None:
@@ -35,7 +39,7 @@ def names_documents(name: str) -> bool:
 
 
 def is_headed(name: str, kind: str) -> bool:
-    """Whether the header is one of a kind: times, units, items or words in rows."""
+    """Whether the header is one of a kind, as times or units."""
     return bool(_HEADERS[kind].fullmatch(plain(name)))
 
 

@@ -16,7 +16,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of, name_of
 from polyabayes.data.conversion.table import ROUNDED
 from polyabayes.data.counts import columns_of_words
-from polyabayes.data.names import NAMES, is_headed, names_documents
+from polyabayes.data.names import CALLS, NAMES, is_headed, names_documents
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
 # Folders, endings of names of files, and decimals of whole numbers; other endings, such as ".v1",
@@ -44,9 +44,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         return rows
     is_sorted = not is_frame or index.dtype.kind not in "iu" or index.is_monotonic_increasing
     if names is None and not is_sorted and set(index) == set(range(len(index))):
-        told = f"{table}.sort_index() if its index counts the documents"
-        rule = f"is in another order than its index: use {told}, or {table}.reset_index(drop=True)"
-        raise checks.wrong(name, None, f"{rule} if its order is theirs")
+        raise checks.wrong(name, None, CALLS["other order"].format(table))
     if names is None:
         return rows
     wanted, mine = list(map(name_of, names)), list(map(name_of, index))
@@ -63,8 +61,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         if rows[column].dtype.kind not in "biufc" or names_documents(str(column)):
             held[column] = [str(value) for value in rows[column]]
     for spell in (list, _plain, _stems):
-        keys = spell(wanted)
-        spelt = {column: spell(labels) for column, labels in held.items()}
+        keys, spelt = spell(wanted), {column: spell(labels) for column, labels in held.items()}
         # Names that are the same when spelt so are not taken for one another.
         kept = {column: set(labels) for column, labels in spelt.items()}
         found = [x for x in kept if kept[x].issuperset(keys) and len(kept[x]) == len(set(held[x]))]
@@ -72,17 +69,14 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         # other.
         same = [column for column in found if spelt[column] == keys]
         if len(found) > 1 and not same:
-            told = f"{found[0]!r} and {found[1]!r} both hold the names of all documents: say which"
-            told = f"columns {told} by {table}.set_index({found[0]!r})"
-            raise InvalidArgumentError(f"{argument(name)}: {told}")
+            raise InvalidArgumentError(CALLS["both"].format(argument(name), *found[:2], table))
         if found and len(set(keys)) == len(set(wanted)):
             column = [*same, *found][0]
             places = range(len(keys)) if same else _places(name, spelt[column], keys)
             labels = [held[column][place] for place in places]
             if labels != wanted:
                 own, other = next(x for x in zip(labels, wanted, strict=True) if x[0] != x[1])
-                told = f"spelt otherwise, as {own!r} among them and {other!r} in the data"
-                warn(f"{argument(name)}: names are matched though {told}", DataWarning)
+                warn(CALLS["spelt"].format(argument(name), own, other), DataWarning)
             matched = rows if same else by_number[places]
             # Names are metadata, but no values.
             return matched if column is None or name == "metadata" else matched.drop(columns=column)
@@ -109,8 +103,8 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
     if not is_table and all(map(pandas.api.types.is_scalar, rows.values())):
         return pandas.Series(rows), f"pandas.Series({name})"
     if not known.isdisjoint(map(name_of, rows)):
-        code = f"pandas.DataFrame.from_dict({name}, orient='index')"
-        return pandas.DataFrame.from_dict(rows, orient="index"), code
+        own = pandas.DataFrame.from_dict(rows, orient="index")
+        return own, f"pandas.DataFrame.from_dict({name}, orient='index')"
     try:
         columns = {column: rows_by_name(column, x, names) for column, x in rows.items()}
         # Arrays keep their categories, and have no index by which pandas would match them.
@@ -121,8 +115,8 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
         frame = frame if are_by_place else frame.set_axis(list(names), axis=0)
         return frame, f"pandas.DataFrame({name})"
     except (TypeError, ValueError) as error:
-        told = f"{argument(name)} must hold one value for each document in every column: "
-        raise InvalidArgumentError(f"{told}{error}") from error
+        told = f"must hold one value for each document in every column: {error}"
+        raise InvalidArgumentError(f"{argument(name)} {told}") from error
 
 
 def columns_by_name(name: str, values: Any, names: Any) -> Any:
@@ -140,8 +134,7 @@ def by_topic(name: str, values: Any, topic_word: Any, axes: Sequence[int] = (1,)
     topics = checks.index_of(topic_word)
     if topics is not None and isinstance(values, Mapping) and {*values} == {*topics[: len(values)]}:
         values = import_pandas().Series(values)
-    index = checks.index_of(values)
-    if topics is not None and index is not None:
+    if topics is not None and checks.index_of(values) is not None:
         for axis in axes if hasattr(values, "columns") else (0,):
             match = rows_by_name if hasattr(values, "columns") and not axis else columns_by_name
             values = match(name, values, topics[: values.shape[axis]])
@@ -168,8 +161,7 @@ def _places(name: str, mine: list[str], wanted: list[str]) -> list[int]:
     place = {label: row for row, label in reversed(list(enumerate(mine)))}
     for row, label in enumerate(mine):
         if row != place[label] and label in set(wanted):
-            rule = f"has several rows for {label!r}: drop all but one of them"
-            raise checks.wrong(name, label, rule)
+            raise checks.wrong(name, label, f"has several rows for {label!r}: keep one of them")
     return [place[label] for label in wanted]
 
 
@@ -196,9 +188,8 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     rest = [column for column in frame.columns if column not in numbers + terms]
     is_tidy = len(terms) == 1 and len(rest) == 2 and rest[1] not in labels
     if is_tidy and (rest[0] in labels or frame[terms[0]].duplicated().any()):
-        code = f"pivot(index={rest[0]!r}, columns={terms[0]!r}, values={rest[1]!r})"
-        told = f"seems to have a row for each topic and word: use {name}.{code}"
-        raise checks.wrong(name, None, told)
+        told = f"use {name}.pivot(index={rest[0]!r}, columns={terms[0]!r}, values={rest[1]!r})"
+        raise checks.wrong(name, None, f"seems to have a row for each topic and word: {told}")
     if labels or numbers or has_words:
         dropped = f".drop(columns={numbers})" if labels and numbers else ""
         labels = labels or numbers
@@ -210,6 +201,6 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        told = f"has other columns than {argument('vocabulary')}, as {some(others)}; give those, "
-        raise checks.wrong(name, None, f"{told}or {name}.to_numpy() if the order is right")
+        told = CALLS["columns"].format(argument("vocabulary"), some(others), name)
+        raise checks.wrong(name, None, told)
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

@@ -12,6 +12,7 @@ from polyabayes._support import checks
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
+from polyabayes.data.names import CALLS
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
@@ -78,8 +79,7 @@ class Selectable:
         if selection.ndim == 1 and selection.size and selection.dtype.kind in "UO":
             selection = self._rows_of(selection)
         if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
-            told = "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
-            raise InvalidTypeError(f"{told}mask, got {rows!r}; one document is corpus[[0]]")
+            raise InvalidTypeError(CALLS["indexed"].format(rows))
         is_mask, last = selection.dtype.kind == "b", n_documents - 1
         outside = selection[(selection < -n_documents) | (selection > last)]
         if len(selection) != n_documents if is_mask else len(outside):
@@ -313,8 +313,9 @@ class Selectable:
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:
-                told = f"{argument(name)}: document {row} has no label ({value}); leave it out"
-                raise InvalidArgumentError(told)
+                raise InvalidArgumentError(
+                    f"{argument(name)}: document {row} has no label ({value})"
+                )
         return found
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
@@ -332,8 +333,8 @@ class Selectable:
             known = values.astype(kind).astype("datetime64[us]") if kind else values
             return np.searchsorted(np.sort(known), known)
         except (TypeError, ValueError) as error:
-            told = f"{argument('times')} must be numbers, or dates as 2008-01-31: "
-            raise InvalidArgumentError(f"{told}{error}") from None
+            told = f"must be numbers, or dates as 2008-01-31: {error}"
+            raise InvalidArgumentError(f"{argument('times')} {told}") from None
 
 
 def _over_words_of(corpus: Any, other: Any) -> Any:
@@ -362,8 +363,7 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
     share = 0.0 if is_number else checks.share("test_size", test_size)
     n_test = int(test_size) if is_number else int(np.ceil(share * n_documents))
     if not 0 < n_test < n_documents:
-        told = f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the test "
-        raise InvalidArgumentError(f"{told}part; leave at least one document in each part")
+        raise InvalidArgumentError(CALLS["one part"].format(test_size, n_test, n_documents))
     return n_test
 
 
@@ -374,8 +374,9 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        told = f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
-        raise InvalidArgumentError(f"{told}{n_test} documents, and none is empty: change test_size")
+        raise InvalidArgumentError(
+            CALLS["undivided"].format(argument("groups"), len(by_draw), n_test)
+        )
     return np.isin(groups, by_draw[:n_groups])
 
 
@@ -383,8 +384,7 @@ def _latest(ranks: NDArray[np.int64], n_test: int) -> NDArray[np.bool_]:
     """Test documents: the latest; equal times stay together."""
     in_test: NDArray[np.bool_] = ranks >= np.sort(ranks)[-n_test]
     if in_test.all():
-        told = f"{argument('times')}: too many documents have the same time to hold out the latest "
-        raise InvalidArgumentError(f"{told}{n_test}; use finer times or another test_size")
+        raise InvalidArgumentError(CALLS["same time"].format(argument("times"), n_test))
     return in_test
 
 
@@ -392,6 +392,5 @@ def _equal_shares(strata: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     """Test documents: the share of each label, by largest remainders."""
     exact = np.bincount(strata) * (n_test / len(strata))
     taken = np.floor(exact).astype(np.int64)
-    short = n_test - int(taken.sum())
-    taken[np.argsort(taken - exact, kind="stable")[:short]] += 1
+    taken[np.argsort(taken - exact, kind="stable")[: (n_test - int(taken.sum()))]] += 1
     return np.concatenate([order[strata[order] == label][:n] for label, n in enumerate(taken)])

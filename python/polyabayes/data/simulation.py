@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support.arrays import Floats, Integers
+
 
 def documents_of_topics(
-    topic_counts: NDArray[np.int64],
-    topic_word: NDArray[np.float64],
+    topic_counts: Integers,
+    topic_word: Floats,
     rng: np.random.Generator,
     vocabularies: Sequence[slice] = (slice(None),),
-    concentration: NDArray[np.float64] | None = None,
+    concentration: Floats | None = None,
 ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
     """Draw word counts of documents, given the number of tokens of each topic.
 
@@ -27,8 +29,7 @@ def documents_of_topics(
     cells = topic_counts.reshape(len(topic_counts), len(vocabularies), -1)
     indices = np.indices(cells.shape).reshape(3, -1)
     documents, places, topics = (np.repeat(index, cells.ravel()) for index in indices)
-    words = np.empty(len(topics), dtype=np.int64)
-    n_each = cells.sum(axis=0)
+    words, n_each = np.empty(len(topics), dtype=np.int64), cells.sum(axis=0)
     of_each = np.split(np.lexsort((topics, places)), np.cumsum(n_each)[:-1])
     for own, (place, topic) in zip(of_each, np.ndindex(n_each.shape), strict=True):
         columns = np.arange(topic_word.shape[1])[vocabularies[place]]
@@ -45,11 +46,8 @@ def documents_of_topics(
 
 
 def _sources(
-    documents: NDArray[np.int64],
-    topics: NDArray[np.int64],
-    concentration: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    documents: Integers, topics: Integers, concentration: Floats, rng: np.random.Generator
+) -> Integers:
     """The token whose draw each token repeats, or its own; tokens stand by document and topic."""
     tokens = np.arange(len(topics))
     is_first = np.r_[True, (np.diff(documents) != 0) | (np.diff(topics) != 0)][: len(topics)]

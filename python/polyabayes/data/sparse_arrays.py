@@ -82,5 +82,4 @@ def _check_indices(indices: Any, n_stored: int, size: int, name: str) -> None:
 
 
 def _broken(name: str, reason: str) -> InvalidCountsError:
-    told = f"{name} is not a valid sparse matrix: {reason}; build it again from its triplets"
-    return InvalidCountsError(told)
+    return InvalidCountsError(f"{name} is not a valid sparse matrix: {reason}; build it again")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support.files import open_binary, reading
 from polyabayes._support.machine import memory_of_machine
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import FileFormatError
 
 _LONGEST_HEADER = 10_000
@@ -46,12 +47,9 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
                 about = f"{path}: {member.filename!r}"
                 arrays[name] = _read_array(about, content, member.file_size)
     if unknown and not arrays:
-        call = f"polyabayes.Corpus(numpy.load({str(path)!r})[{unknown[0]!r}])"
-        told = f"{path} is no file of write_corpus or scipy.sparse.save_npz; "
-        raise FileFormatError(f"{told}{call} takes an array of counts")
+        raise FileFormatError(CALLS["npz"].format(str(path), unknown[0]))
     if unknown and wanted[0] in arrays:
-        told = f"{path} holds the array {unknown[0]!r:.60}: it is damaged, or of a later version"
-        raise FileFormatError(told)
+        raise FileFormatError(CALLS["later"].format(path, unknown[0]))
     return arrays
 
 

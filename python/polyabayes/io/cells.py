@@ -14,6 +14,7 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.sources import Source, anndata as source_of_anndata
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
 from polyabayes.io.tabular.delimited import Dialect, records_of
@@ -44,8 +45,7 @@ def read_10x(
         raise InvalidArgumentError(f"{argument('word')} must be 'id' or 'name', got {word!r}")
     matrices = matrices_of_folder(path) if path.is_dir() else [path]
     if len(matrices) > 1:
-        code = f"polyabayes.read_corpus({str(matrices[0])!r}, format='10x')"
-        raise FileFormatError(f"{path} has matrices of {len(matrices)} samples: read one by {code}")
+        raise FileFormatError(CALLS["samples"].format(path, len(matrices), str(matrices[0])))
     is_file = path.is_file() and not path.name.removesuffix(".gz").endswith(_MATRIX)
     parts = _of_h5(path, word) if is_file else _of_folder(path, matrices, word)
     counts, names, kinds, barcodes = parts
@@ -101,8 +101,8 @@ def _of_h5(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]
             names, kinds, barcodes = ([text.decode() for text in held[:]] for held in texts)
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
-        told = f"{path} is not a feature-barcode matrix of Cell Ranger: {error}; if it is AnnData, "
-        raise FileFormatError(f"{told}use {argument('format', 'h5ad')}") from error
+        told = CALLS["h5"].format(path, error, argument("format", "h5ad"))
+        raise FileFormatError(told) from error
 
 
 def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
@@ -126,6 +126,5 @@ def _distinct(names: list[str]) -> list[str]:
         free = (x for x in numbered if x not in taken and x not in renamed)
         renamed[next(free) if name in renamed else name] = None
     if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
-        told = f"{len(changed):,} features share their name and got a number, as {changed[0]!r}; "
-        warn(f"{told}{argument('word', 'id')} uses their identifiers", DataWarning)
+        warn(CALLS["shared"].format(len(changed), changed[0], argument("word", "id")), DataWarning)
     return [*renamed]

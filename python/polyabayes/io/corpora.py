@@ -12,6 +12,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path, read_lines, within_memory
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.cells import read_h5ad
 from polyabayes.io.formats import OPTIONS_OF_TABLES, READERS, WRITERS, reader_of, writer_of
@@ -172,8 +173,7 @@ def read_corpus(
         path = checked_path(exposure, "exposure")
         exposure = list(map(number_of, " ".join(read_lines(path)).split()))
         if None in exposure:
-            told = f"{path}: number {exposure.index(None) + 1} is no size; give one per line"
-            raise FileFormatError(told)
+            raise FileFormatError(f"{path}: number {exposure.index(None) + 1} is no size")
     return corpus.with_exposure(exposure)
 
 
@@ -206,6 +206,5 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     path = checked_path(path)
     writer, documents = writer_of(path, WRITERS), as_corpus(corpus, "corpus")
     if documents.exposure is not None and writer is not write_npz:
-        told = "write a .npz file, or omit it by corpus.with_exposure(None)"
-        raise InvalidArgumentError(f"{path} cannot hold the exposure of the documents: {told}")
+        raise InvalidArgumentError(CALLS["exposed"].format(path))
     writer(documents, path)

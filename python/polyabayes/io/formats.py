@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.names import CALLS
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
 from polyabayes.io import kinds
@@ -99,8 +100,7 @@ def reader_of(
     try:
         inspect.signature(readers[name]).bind(path, **options)
     except TypeError as error:
-        other = f"another format is named by {argument('format')}"
-        raise InvalidArgumentError(f"reading the format {name}: {error}; {other}") from error
+        raise InvalidArgumentError(CALLS["bind"].format(name, error, argument("format"))) from error
     return readers[name]
 
 

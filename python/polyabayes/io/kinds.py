@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import BOMS_UTF16, check_encoding, line_blocks
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import columns_of
+from polyabayes.data.conversion.table import named_within
 from polyabayes.data.names import named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
@@ -19,11 +23,9 @@ _BYTES_LOOKED_AT = 1 << 16
 _READ = re.compile(r"read_(csv|json)\((\{\w+\}|x)")
 # Kinds of files by their endings, the pattern of their first or all of their first lines, and their
 # first bytes: what each is, and the option or the call that reads it.
-_LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
-_KINDS = [line.split("\t") for line in _LINES]
+_KINDS = [x.split("\t") for x in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()]
 _NAMES = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
 _FORMATS = {name: argument("format", name) for name in _NAMES}
-_FORMATS["taker"] = "Corpus.from_table"
 # Options of tables that only files have.
 READ = ("sep", "columns", "transpose", "skiprows")
 _LDAC, _AS_TEXT = "LDA-C", argument("format", "text")
@@ -37,7 +39,7 @@ def refuse_other_doors(path: Path, taker: str, options: dict[str, Any]) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
     what, remedy = _kind_by_name(path)
     if remedy:
-        remedy = _filled(remedy, path, options.get("encoding"), **_asked(taker, options))
+        remedy = _filled(remedy, path, options.get("encoding"), (taker, options))
         raise InvalidArgumentError(f"{path} is {what}: {remedy}")
 
 
@@ -54,18 +56,18 @@ def refuse_other_folders(path: Path, options: dict[str, Any]) -> None:
     files, encoding = files_of(path), options.get("encoding")
     first = path / next(filter(is_text, files), next(iter(files), ""))
     lines = _head(first, encoding)[1][: delimited.LINES_LOOKED_AT] if files else []
-    head, asked = "\n".join([first.name, *lines]), _asked("Corpus.from_table", options)
+    head, asked = "\n".join([first.name, *lines]), ("Corpus.from_table", options)
     kind, call = _kind_of(lines)
     kind, call = (kind, call) if call or not files else _kind_by_name(first)
     call = re.sub(r"\(\[(.*)\{each\}\]\)", r"(pandas.Series({{str(x): \1{each}}}))", call)
     if table := re.match(r"polyabayes\.\{taker\}\((.*?)\{given\}\)", call):
         call = f"polyabayes.{{taker}}(pandas.concat([{table[1]}{{each}}], ignore_index=True)"
         call += "{given}) takes their rows"
-    each = _filled(call, path, encoding, first, **asked) if "{each}" in call else ""
+    each = _filled(call, path, encoding, asked, first) if "{each}" in call else ""
     for by, pattern, what, remedy in () if each else _KINDS:
         found = sorted(path.glob(pattern)) if by == "folder" else []
         if found or (by == "files" and files and re.fullmatch(pattern, head)):
-            told = _filled(remedy, path, encoding, found[0] if found else first, **asked)
+            told = _filled(remedy, path, encoding, asked, found[0] if found else first)
             raise InvalidArgumentError(f"{path} is {what}: {told}")
     if lines and not each:
         kind, call = _as_table(first, lines, encoding or "utf-8")
@@ -88,7 +90,7 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
     what, remedy = _kind_of(lines[: delimited.LINES_LOOKED_AT] if is_text else [], head)
     if is_table and "{given}" not in remedy and what != "JSON lines":
         return
-    remedy = _filled(remedy, path, encoding, **_asked("Corpus.from_table", given))
+    remedy = _filled(remedy, path, encoding, ("Corpus.from_table", given))
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
     if is_row or (name in _STRICT and remedy in _FORMATS.values()):
         return
@@ -125,16 +127,31 @@ def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], st
 
 
 def _filled(
-    remedy: str, path: Path, encoding: str | None, first: Path = Path(), **code: str
+    remedy: str, path: Path, encoding: str | None, asked: tuple[str, Any], first: Path = Path()
 ) -> str:
-    """A remedy with the names of the file, or of a folder and the first of its files."""
-    files, is_folder = files_code(path, first.suffix), path.is_dir()
+    """A remedy with names of files and the options; `first` is the first file of a folder."""
+    taker, options = asked
+    files, is_folder, others = files_code(path, first.suffix), path.is_dir(), ""
+    if "json_normalize" in remedy:
+        rows = [*_objects(first if is_folder else path, encoding)]
+        options, others = named_within(options, lambda x: [row.get(x) for row in rows])
     told = delimited.encoding_code(encoding)
     text = f"x.read_text({told[2:]})" if is_folder else delimited.text_code(path, encoding)
-    code |= {"path": "x" if "{each}" in remedy else repr(str(path)), "content": text}
+    code = {"path": "x" if "{each}" in remedy else repr(str(path)), "content": text}
     code |= {"each": f" for x in {files}" * is_folder, "encoding": told[2:], "files": files}
     code |= {"bytes": re.sub(r"read_text\(.*\)$", "read_bytes()", text), "first": repr(str(first))}
-    return _READ.sub(rf"\g<0>{told}", remedy).format(**{"given": ""} | _FORMATS | code)
+    code |= _FORMATS | _asked(taker, options)
+    return _READ.sub(rf"\g<0>{told}", remedy).format(**code) + others
+
+
+def _objects(path: Path, encoding: str | None) -> Iterator[dict[str, Any]]:
+    """The objects of the first list among the first lines of a file of JSON."""
+    text, decode = "\n".join(_head(path, encoding)[1]), json.JSONDecoder().raw_decode
+    with suppress(ValueError):
+        place = text.index("[")
+        while True:
+            row, place = decode(text, text.index("{", place))
+            yield row
 
 
 def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:

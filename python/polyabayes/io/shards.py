@@ -12,6 +12,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, checked_path
 from polyabayes.data.conversion import sources
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.formats import format_of
 from polyabayes.io.matrices.ldac import ldac_blocks
@@ -132,6 +133,5 @@ def _kind_of(path: Path) -> str:
     """Format of a file that is read in blocks, by its name."""
     kind = "ldac" if path == STANDARD_INPUT else format_of(path)
     if kind not in ("ldac", "parquet"):
-        told = f"{path} cannot be read in blocks, only .ldac, .dat, .lda-c and .parquet; give "
-        raise InvalidArgumentError(f"{told}polyabayes.read_corpus({str(path)!r}) if it fits")
+        raise InvalidArgumentError(CALLS["blocks"].format(str(path)))
     return kind

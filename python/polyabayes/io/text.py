@@ -14,6 +14,7 @@ from polyabayes.data.conversion.documents import source_of_lists
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
 
 _SUFFIX = ".txt"
@@ -80,13 +81,10 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
         with suppress(FileFormatError):
             if "\n".join(read_lines(found[name])) == texts[name]:
                 continue
-            code = f"x.read_text({encoding!r}) if '\\ufffd' in (text := x.read_text(errors="
-            code += f"'replace')) else text for x in {files_code(folder, _SUFFIX)}"
-            code = f"polyabayes.Corpus(pandas.Series({{x.name: {code}}}))"
-            raise InvalidArgumentError(f"{found[name]} is UTF-8, unlike others: use {code}")
+            given = {"path": found[name], "files": files_code(folder, _SUFFIX)}
+            raise InvalidArgumentError(CALLS["encodings"].format(encoding=encoding, **given))
     if odd := [name for name in texts if _ABOUT.match(name) and len(texts) > 1]:
-        told = f"{folder}: {odd} may tell of the documents and be none: use corpus[~numpy.isin("
-        warn(f"{told}corpus.ids, {odd})]", DataWarning)
+        warn(CALLS["about"].format(folder=folder, odd=odd), DataWarning)
     return list(texts), list(texts.values())
 
 

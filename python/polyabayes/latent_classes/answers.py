@@ -201,16 +201,22 @@ def read_answers(
     warn_of_non_answers(frame, columns, missing, call)
     for column in columns:
         _refuse_measurement(frame[column], column)
+    n_answers = {column: frame[column].nunique() for column in columns}
+    if alone := [column for column in columns if n_answers[column] < 2]:
+        kinds = [[x for x in alone if n_answers[x] == n] for n in (0, 1)]
+        said = ("no value in any row", "one answer in all rows, which tells no classes apart")
+        told = "; ".join(f"{some(x, 8)}: {own}" for x, own in zip(kinds, said, strict=True) if x)
+        kept = argument("items", [column for column in columns if column not in alone])
+        told += f"; leave them out by {kept if items else f'frame.drop(columns={alone})'}"
+        if blank := [column for column in kinds[1] if frame[column].isna().any()]:
+            others = [column for column in alone if column not in blank]
+            told += (
+                f", or if blanks are answers, use frame{f'.drop(columns={others})' * bool(others)}"
+            )
+            told += f".assign(**frame[{blank}].notna())"
+        raise InvalidArgumentError(told)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
-    seen = {x: np.unique(own[own >= 0]) for x, own in zip(columns, levels.T, strict=True)}
-    if constant := [column for column, own in seen.items() if len(own) == 1]:
-        answer = labels[columns.index(constant[0])][seen[constant[0]][0]]
-        told = f"item {constant[0]!r} has the answer {answer!r} in all rows, which tells no "
-        told += f"classes apart; leave it out of {argument('items')}"
-        if blank := [column for column in constant if frame[column].isna().any()]:
-            told += f", or if blanks are answers, use frame.assign(**frame[{blank}].notna())"
-        raise InvalidArgumentError(told)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
         none = "frame.isna()"
@@ -244,6 +250,8 @@ def warn_of_non_answers(
     # One alone may be an item, but forms of REDCap are complete (2), unlike those of other items.
     is_form = any(frame[x].isin([2, "2", "Complete"]).any() for x in forms)
     ids += exported * (len(exported) > 1 or is_form)
+    # One answer in all rows is refused with its own call.
+    ids = [x for x in ids if frame[x].nunique() > 1]
     for one, other in permutations(items if len(items) == 3 else (), 2):
         n, m = frame[[one, other]].nunique()
         are_most = max(m, _FEW_ROWS) < n < len(frame) > n * m / 2

@@ -1,12 +1,14 @@
 """Metadata are matched with documents by name, or refused with the call that does it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import polyabayes as pb
 from helpers.refusals import assert_refused, call_of
-from polyabayes.exceptions import DataWarning, InvalidArgumentError
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, PolyabayesError
 
 
 def test_metadata_are_matched_by_a_column_of_names():
@@ -154,3 +156,27 @@ def test_tables_of_factors_are_divided_at_tabs_and_warn_of_missing_levels(tmp_pa
         assert [len(labels) for labels in pb.read_tensor(path).labels] == [2, 2]
     tensor = pb.read_tensor(path, missing=["NA", "N/A"])
     assert [labels.tolist() for labels in tensor.labels] == [["red"], ["blue"]]
+
+
+def test_calls_for_frames_of_pages_pairs_and_points_are_right_as_they_stand():
+    pages = pd.DataFrame({"p": ["A", "p", "B"], "tea": ["2", "tea", "3"]})
+    pairs = pd.DataFrame([["mug", 2, "tea", 1], ["tea", 3, None, None]])
+    pairs.columns = ["product", "qty", "product.1", "qty.1"]
+    nested = pd.DataFrame(
+        {"who": [{"id": 1, "name": "A"}, {"id": 2, "name": "B"}], "w": ["x", "y"]}
+    )
+    for table, given, expected in (
+        (pages, {"ids": "p"}, [[2], [3]]),
+        (pairs, {}, [[2, 1], [0, 3]]),
+        (nested, {"document": "who", "word": "w"}, [[1, 0], [0, 1]]),
+    ):
+        with pytest.raises(PolyabayesError) as caught:
+            pb.Corpus.from_table(table, **given)
+        call = re.search(r"use (polyabayes.*\))", str(caught.value))[1]
+        found = eval(call, {"polyabayes": pb, "pandas": pd, "table": table})
+        assert found.counts.toarray().tolist() == expected
+    divided = pd.DataFrame({"tea": [1.365, 2.4], "mug": [1.25, 710.0]})
+    with pytest.raises(PolyabayesError, match=r"read the file by thousands='\.'$"):
+        pb.Corpus(divided)
+    with pytest.raises(PolyabayesError, match=r"use .*\.round\("):
+        pb.Corpus(divided.replace(1.25, 0.25))

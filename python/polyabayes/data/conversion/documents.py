@@ -20,6 +20,7 @@ from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.table import Table
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
 from polyabayes.data.counts import checked_exposure, checked_words
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -87,8 +88,7 @@ def _refuse_mappings(documents: Any) -> None:
     elif isinstance(inner, (list, tuple)) and isinstance(next(iter(inner), None), str):
         code = "[[*itertools.chain(*document)] for document in documents]"
     if code:
-        told = f"use polyabayes.Corpus({code})"
-        raise InvalidTypeError(f"documents are not taken from a {type(documents).__name__}: {told}")
+        raise InvalidTypeError(f"a {type(documents).__name__}: use polyabayes.Corpus({code})")
 
 
 def source_of_table(
@@ -108,8 +108,7 @@ def source_of_table(
     if not table.n_rows:
         raise InvalidArgumentError(f"{table.title} holds no documents")
     if options and roles.layout != "texts":
-        told = f"{', '.join(options)}: options of texts; name the texts by {table.options('text')}"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(CALLS["texts"].format(", ".join(options), table.options("text")))
     if roles.layout == "texts":
         table.refuse_other_kinds(roles.columns[0])
         texts = without_missing(table, roles.columns[0], on_empty)
@@ -196,14 +195,13 @@ def _beside(
     firsts = first[rows]
     if sizes is not None and (sizes != sizes[firsts]).any():
         row = int(np.argmax(sizes != sizes[firsts]))
-        told = f"rows of document {table.values(roles.columns[0])[row]!r} have different exposures"
-        raise InvalidArgumentError(f"{table.place(row)}: {told}; give a document one exposure")
+        raise InvalidArgumentError(f"{table.place(row)}: its document has different exposures")
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))
     kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]
     if left := [name for name in held if name not in kept]:
-        told = f"left out: {', '.join(map(repr, left))} of {table.title}, "
-        warn(f"{told}which differ between rows of the same document", DataWarning)
+        told = f"{', '.join(map(repr, left))} of {table.title}, which differ between rows"
+        warn(f"left out: {told} of the same document", DataWarning)
     metadata = table.data_frame(kept).iloc[first] if kept else None
     return None if sizes is None else sizes[first], metadata
 

@@ -16,6 +16,7 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.table import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
     names = [str(column) for column in frame.columns]
     if frame.columns.nlevels == 2 and any("Unnamed: " in name for name in names):
         pairs = ([x for x in own if "Unnamed: " not in str(x)] for own in frame.columns.tolist())
-        code = f"frame.set_axis({[' '.join(map(str, own)) for own in pairs]}, axis=1)"
-        raise InvalidArgumentError(f"names in two lines: use {code}")
+        known = [" ".join(map(str, own)) for own in pairs]
+        raise InvalidArgumentError(f"names in two lines: use frame.set_axis({known}, axis=1)")
     are_numbered = [name.startswith("Unnamed: ") for name in names]
     head = frame.head(_ROWS_LOOKED_AT if any(are_numbered[1:]) else 0)
     for row, pair in enumerate(pairwise(head.itertuples(index=False))):
@@ -78,10 +79,7 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
         is_title = above and len({*pair[0]}) == len(names)
         is_title = is_title or sum(are_numbered) > max(1, len(are_numbered) - 2)
         if is_title and all(isinstance(cell, str) for cell in pair[0]):
-            told = f"the columns have their names in row {row}, under a title: read the file "
-            told += f"again with header={row + 1}, or use frame.iloc[{row + 1}:].set_axis("
-            told += f"[*frame.iloc[{row}]], axis=1).infer_objects().reset_index(drop=True)"
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(CALLS["title"].format(row=row, start=row + 1))
         if row == 0 and above and not any(map(_is_number, pair[0])):
             raise InvalidArgumentError("names in two lines: read the file with header=[0, 1]")
 
@@ -191,8 +189,7 @@ def _kind_of(column: pd.Series[Any]) -> Kind:
     if held and all(isinstance(value, (str, date)) for value in held):
         return kind_of_strings([*map(str, held)])
     if held and all(isinstance(value, (list, tuple, Set, np.ndarray)) for value in held):
-        are_tokens = all(isinstance(token, str) for row in held for token in row)
-        return "tokens" if are_tokens else "cells"
+        return "tokens" if all(isinstance(token, str) for row in held for token in row) else "cells"
     if held and all(isinstance(value, Mapping) for value in held):
         counts = (count for row in held for count in row.values() if count is not None)
         return "cells" if all(isinstance(count, Real) for count in counts) else "other"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, TypeAlias
@@ -11,7 +13,15 @@ import numpy as np
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
-from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed, named_rows
+from polyabayes.data.names import (
+    CALLS,
+    NAMES,
+    OF_NAMES,
+    counts_nothing,
+    headed,
+    is_headed,
+    named_rows,
+)
 
 Name: TypeAlias = str | None
 Names: TypeAlias = list[str]
@@ -27,8 +37,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
         return "Give a table with rows and columns"
     labels = [name for name in names if name in labels or table.are_labels(name)]
     numbers = [name for name in names if name not in labels and name != ids]
-    shares = table.presence(labels)
-    cells = _cells(table, names, ids)
+    shares, cells = table.presence(labels), _cells(table, names, ids)
     others = [name for name in labels if table.kind(name) != "cells" and name != ids]
     told = table.under_units or cells * (not others) or _marks(table, labels, numbers, ids)
     told = told or _topics(table, labels, numbers)
@@ -36,6 +45,22 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
     told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]
+
+
+def paired(table: Table, ids: Name) -> str:
+    """Code for words beside their counts in numbered columns, as Product 1, Quantity 1."""
+    stems = Counter(re.sub(r"\.?\d+$", "", name) for name in table.names)
+    words, counts = ([x for x in stems if is_headed(x, kind)] for kind in ("items", "amounts"))
+    names = [x for x in words + counts if stems[x] > 1]
+    if len(names) != 2 or stems[names[0]] != stems[names[1]] or names[1] not in counts:
+        return ""
+    rest = [x for x in table.names if not x.startswith((*names,))]
+    ids, code = ids or table.own_name(rest), table.as_frame
+    code += ".reset_index(names='document')" * (ids not in rest) + ".convert_dtypes()"
+    if f"{names[0]}.1" in table.names:  # pandas calls a second one x.1.
+        code += f".rename(columns={ {x: f'{x}.0' for x in names} })"
+        names = [f"{x}." for x in names]
+    return CALLS["pairs"].format(code=code, names=names, ids=ids, word=names[0], count=names[1])
 
 
 def _headless(table: Table, names: Names, labels: Names, told_of_header: str) -> str:
@@ -132,8 +157,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     plain = [name for name in rows if name not in (*texts, *dated)]
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
     is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])
-    own = next(iter(plain or rows), None)
-    has_ids = ids is not None and table.are_labels(ids)
+    own, has_ids = next(iter(plain or rows), None), ids is not None and table.are_labels(ids)
     own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
         return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]

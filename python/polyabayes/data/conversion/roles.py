@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
-from polyabayes.data.conversion.remedies import remedy
+from polyabayes.data.conversion.numbers import number_of
+from polyabayes.data.conversion.remedies import paired, remedy
 from polyabayes.data.conversion.table import Table, are_merged
-from polyabayes.data.names import NAMES, OF_NAMES, counts_nothing, headed, is_headed
+from polyabayes.data.names import CALLS, NAMES, OF_NAMES, counts_nothing, headed, is_headed
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
 # Ratio to all other counts above which the first column looks like numbers of documents.
@@ -93,6 +95,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
                 known = sorted(table.names, key=lambda x: str(name) not in x)
                 told += f"{name!r}; it has {some(known, 8)}"
                 raise InvalidArgumentError(told, argument=field.name, value=name)
+    _refuse_headers(table)
     names = [name for name in table.names if name != named.exposure]
     if named.layout == "wide":
         return _wide_roles(table, named, names, named.ids)
@@ -106,9 +109,9 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     if (text := named.text) is None:
         lower = {name.lower() for name in rest if table.kind(name) != "text"}
         if lower.issuperset({"types", "tokens"}) and len(lower) == len(rest):
-            told = "is a summary of texts, not counts of words: in R, quanteda::convert(dfm, 'data."
-            told = f"{table.title} {told}frame') makes a table of those; if its columns are words, "
-            raise InvalidArgumentError(f"{told}use {table.options(layout='wide')}")
+            raise InvalidArgumentError(
+                CALLS["summary"].format(table.title, table.options(layout="wide"))
+            )
         if long := _long_columns(table, named, rest):
             return Roles("long", None, long, [name for name in names if name not in long])
         text = _text_column(table, rest)
@@ -119,28 +122,41 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     return _wide_roles(table, named, names, named.ids or (ids if [ids] == names[:1] else own))
 
 
+def _refuse_headers(table: Table) -> None:
+    """Refuse a row of the names of the columns, of which pandas calls one x.1, above counts."""
+    first, *others = [x for x in table.names if x.lower() not in NAMES["row"]] or [""]
+    found = enumerate(table.values(first) if others and number_of(first) is None else ())
+    same = [k for k, x in found if isinstance(x, str) and x == first]
+    held = {x: table.values(x) for x in others if same}
+    same = [k for k in same if all(x.startswith(str(held[x][k] or "")) for x in others)]
+    # Lists of words in lines have no header.
+    is_named = any(table.given.get(x) for x in ("document", "ids", "text"))
+    if same and (is_named or any(number_of(str(x)) is not None for x in chain(*held.values()))):
+        told = f"{table.place(same[0])} holds the names of the columns again: without such rows, "
+        told += f"use {table.call(f'.loc[lambda rows: rows[{first!r}] != {first!r}]')}"
+        raise InvalidArgumentError(told)
+
+
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
     words = [name for name in names if name != ids and name not in named.metadata]
-    labels = [name for name in words if table.are_labels(name)]
-    is_wide = named.layout == "wide"
+    labels, is_wide = [name for name in words if table.are_labels(name)], named.layout == "wide"
     if not is_wide and words and (words[0] in labels or OF_NAMES.fullmatch(words[0])):
         # Names of several kinds may be numbers.
         labels = [name for name in words if name in labels or OF_NAMES.fullmatch(name)]
-    if labels or not words:
-        told = f"{table.title} has the columns {some(table.names, 8)}; "
-        told += f"{repr(labels[0]) if labels else 'none'} holds no counts. "
-        raise InvalidArgumentError(f"{told}{remedy(table, names, labels or names, ids)}")
+    pairs = "" if is_wide else paired(table, ids)
+    if labels or not words or pairs:
+        told = f"{repr(labels[0]) if labels else 'none'} holds no counts. "
+        told = pairs or told + remedy(table, names, labels or names, ids)
+        raise InvalidArgumentError(f"{table.title} has the columns {some(table.names, 8)}; {told}")
     if is_headed(table.row_label, "words in rows") and ids is None:
-        told = f"rows of {table.title} are named by {table.row_label!r}, but are documents here: "
-        warn(f"{told}if they are words, use {table.call('.T')}", DataWarning)
+        warn(CALLS["rows"].format(table.title, table.row_label, table.call(".T")), DataWarning)
     if not is_wide and table.n_rows > 1:
         _warn_of_names(table, words, ids)
         if table.row_names is None and named.ids is None:
             left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
             _warn_of_triplets(table, [name for name in names if name not in left_out])
     if merged := [name for name in named.metadata if are_merged(table.values(name))]:
-        told = f"{some(merged)} of {table.title} has labels above blanks: if cells were merged, "
-        warn(f"{told}use corpus.with_metadata(corpus.metadata.ffill())", DataWarning)
+        warn(CALLS["merged"].format(some(merged), table.title), DataWarning)
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -154,8 +170,8 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
     if None not in (named.document, named.word) or (named.count and None not in (document, word)):
         return found
     if (named.document, named.word, named.count) != (None, None, None):
-        told = f"{table.title} has the columns {some(names, 8)}: name those of documents and of "
-        raise InvalidArgumentError(f"{told}words by {table.options('document', 'word')}")
+        told = f"name those of documents and of words by {table.options('document', 'word')}"
+        raise InvalidArgumentError(f"{table.title} has the columns {some(names, 8)}: {told}")
     # A wide table may have words with these names; it has further columns of counts.
     if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
         return []

@@ -14,6 +14,7 @@ from polyabayes._support.checks import is_single
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import Words, checked_counts
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 # Rows per block of a backed file.
@@ -52,11 +53,9 @@ def checked_tokens(number: int, document: Any, known: Collection[str] | None = N
     tokens = list(iterated(document, f"document {number}", "tokens"))
     for token in tokens:
         if not isinstance(token, str):
-            told = f"document {number} holds the token {token!r:.60}, not a str; counts of words "
-            raise InvalidTypeError(f"{told}by number go to polyabayes.Corpus(documents)")
+            raise InvalidTypeError(CALLS["token"].format(number, token))
         if known is not None and token not in known:
-            told = f"document {number} holds {token!r}, which is not in the vocabulary: omit that, "
-            raise InvalidArgumentError(f"{told}or drop the word")
+            raise InvalidArgumentError(f"document {number} holds {token!r}, not in the vocabulary")
     return tokens
 
 
@@ -74,16 +73,14 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
             except (TypeError, ValueError):
                 is_id = False
             if not is_id:
-                told = f"document {number} holds {pair!r}, not a pair (id, count)"
-                raise InvalidTypeError(told) from None
+                raise InvalidTypeError(f"document {number}: {pair!r} is no (id, count)") from None
             rows.append(number)
             columns.append(int(column))
             values.append(count)
     n_words = 1 + max(columns, default=-1)
     size = n_words if dictionary is None else 1 + max(map(int, dictionary.keys()), default=-1)
     if n_words > size:
-        told = f"the documents hold the id {n_words - 1}, but the dictionary ends with {size - 1}: "
-        raise InvalidArgumentError(f"{told}give that which the documents were made with")
+        raise InvalidArgumentError(CALLS["other ids"].format(n_words - 1, size - 1))
     places = np.array([rows, columns], dtype=np.int64)
     data = np.array(values) if columns else np.zeros(0, dtype=np.int64)
     counts = sparse.coo_matrix((data, tuple(places)), shape=(number + 1, max(size, 1)))
@@ -154,8 +151,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
         raise InvalidArgumentError(f"two variables {twice!r}: use {told}")
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
-        told = f"features of the kinds {some(kinds)} all count as words: those of one kind are "
-        warn(f"{told}{code}[:, adata.var['feature_types'] == {kinds[-1]!r}]", DataWarning)
+        warn(CALLS["kinds"].format(some(kinds), code, kinds[-1]), DataWarning)
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
     step = max(len(data), 1) if is_read else _BLOCK_ROWS
@@ -163,8 +159,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     parts = ((row, stored if is_read else stored[row : row + step]) for row in rows)
     blocks = [_counts_of_cells(part, name, data, row, call) for row, part in parts]
     if layer is None and named:
-        told = f"X of the AnnData may be rounded ({argument('layer', 'X')} takes it all the same)"
-        raise InvalidArgumentError(f"{told}, since {call}")
+        raise InvalidArgumentError(CALLS["rounded"].format(argument("layer", "X"), call))
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
     metadata = data.obs if len(data.obs.columns) else None

@@ -13,7 +13,7 @@ import numpy as np
 
 from polyabayes.data.conversion import numbers as _numbers
 from polyabayes.data.counts import CountMatrix
-from polyabayes.data.names import NAMES, counts_nothing, headed, is_headed
+from polyabayes.data.names import CALLS, NAMES, counts_nothing, headed, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ class Table(Protocol):
             labels = [] if ids is None else [ids]
             sums = [sum(row) for row in zip(*odd.values(), strict=False)]
             if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
-                told = "rows sum to one, as weights of topics in documents do, which are no counts "
-                told += "(bring those), and weights of words in topics, read by "
-                told += f"{OF_TOPICS}{self.as_frame}[{[*odd]}])"
+                told = CALLS["sum to one"].format(
+                    of_topics=OF_TOPICS, code=self.as_frame, odd=[*odd]
+                )
             elif shares := self.presence(labels):
                 told += f"; {shares}"
             else:
@@ -156,15 +156,23 @@ class Table(Protocol):
                 if is_kept and any(map(self.numbers_of, {*self.names} - {*given})):
                     calls.append(f"; or name properties, {self.call(metadata=given)}")
                 may_count = len(odd) > 1 or self.is_turned or name.lower() in NAMES["may count"]
-                if may_count and max(values, default=0) > 1 and min(values) >= 0:
+                # pandas reads 1.365 of 1365 as a fraction.
+                parts = ",".join(str(x) for x in values if x % 1)
+                if may_count and re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", parts):
+                    calls.append("; if points divide thousands, read the file by thousands='.'")
+                elif may_count and max(values, default=0) > 1 and min(values) >= 0:
                     whole = dict.fromkeys((x for x in odd if x not in named), 0) if named else ""
                     call = f"; if they are estimates of counts, use {self.call(f'.round({whole})')}"
                     calls.insert(2 * len(odd) < sum(map(bool, held.values())), call)
                 told += "".join(calls)
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
             change = filled * ("na_values" in self.written)
-            told = f"of numbers that are written so, {self.kept_back(filled) or self.call(change)}"
-            if self.written.get("thousands") == "." and "decimal" not in self.written:
+            is_truth = str(text).lower() in NAMES["truth"]
+            told = "TRUE counts as 1 and FALSE as 0 by " if is_truth else "of numbers written so, "
+            told += self.kept_back(filled) or self.call(change)
+            texts = {str(x) for y in self.names for x in self.values(y)}
+            are_whole = not any((_numbers.number_of(x) or 0) % 1 for x in texts)
+            if are_whole and self.written.get("thousands") == "." and "decimal" not in self.written:
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         elif number is None and is_count:
             texts = {str(x) for x in self.values(name) if x is not None}
@@ -213,8 +221,7 @@ class Table(Protocol):
         pairs = [(row[: (n := len({*row} - {None}))], row[n:]) for row in rows]
         are_first = all(None not in own and {*rest} <= {None} for own, rest in pairs)
         are_first &= any(rest for _, rest in pairs) and 2 * len(found) >= len(held)
-        n_numbers = sum(_numbers.is_cell(str(x)) for x in known)
-        are_texts = bool(words) and 2 * n_numbers <= len(known)
+        are_texts = bool(words) and 2 * sum(_numbers.is_cell(str(x)) for x in known) <= len(known)
         return found * (are_texts or (are_first and "axes" not in self.given))
 
     @property
@@ -224,15 +231,18 @@ class Table(Protocol):
         # Codes such as 250.00 and 011 are texts.
         is_read, code = code.startswith("pandas.read_csv("), re.sub(", dtype={.*?}", "", code)
         code = f"{code[:-1]}, dtype=str)" if is_read else f"{code}.convert_dtypes()"
-        own = [x for x in rest if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")]
-        ids = next(filter(self.is_distinct, own), "document")
+        ids = self.own_name(rest)
         kept = [ids, *(x for x in rest if x != ids and x.lower() not in NAMES["count"])]
         kept, codes = ([self.keys.get(x, x) for x in own] for own in (kept, self.codes))
         word = "code" + "_" * ("code" in self.names)
         code += ".reset_index(names='document')" * (ids not in rest)
         code += f".melt(id_vars={kept}, value_vars={codes}, value_name={word!r})"
-        told = "with codes of one kind in several columns, use polyabayes.Corpus.from_table("
-        return f"{told}{code}.dropna(subset=[{word!r}]), document={ids!r}, word={word!r})"
+        return CALLS["codes"].format(code=code, ids=ids, word=word)
+
+    def own_name(self, names: Sequence[str]) -> str:
+        """The column among these that names the rows, or else the name for their numbers."""
+        own = [x for x in names if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")]
+        return next(filter(self.is_distinct, own), "document")
 
     def completion(self, names: Sequence[str]) -> str:
         """Code for blanks in columns of counts: 0, unless rows count nothing, as notes."""
@@ -246,6 +256,11 @@ class Table(Protocol):
     def complete(self, name: str) -> list[Any]:
         """The values of a column, none of which is missing or blank."""
         values = self.values(name)
+        if any(isinstance(x, Mapping) for x in values):
+            own, told = named_within(self.given, lambda x: x in self.names and self.values(x))
+            change = f"(pandas.json_normalize({self.as_frame}.to_dict('records'))"
+            told = self.call(**own).replace(f"({self.as_frame}", change, 1) + told
+            raise InvalidArgumentError(f"column {name!r} holds objects: use {told}")
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
                 change = f".dropna(subset={[self.keys.get(name, name)]})"
@@ -400,6 +415,23 @@ class Table(Protocol):
         if header:
             told = f"{self.place(header[-1])} is a further header of a survey: use "
             raise InvalidArgumentError(told + self.call(f".iloc[{header[-1] + 1}:]", text=name))
+
+
+def named_within(given: Mapping[str, Any], values: Any) -> tuple[dict[str, Any], str]:
+    """Options for the columns that `json_normalize` makes, where `given` ones name objects.
+
+    `values` are those of a name. Texts come before numbers; the text names several in one object.
+    """
+    own, told = dict(given), ""
+    for option, name in given.items():
+        held = values(name) if isinstance(name, str) else ()
+        pairs = chain(*(x.items() for x in held or () if isinstance(x, Mapping)))
+        if found := {f"{name}.{key}": x for key, x in pairs if not isinstance(x, Mapping)}:
+            own[option] = max(found, key=lambda x: isinstance(found[x], str))
+            told += f"; {name!r} holds {', '.join(map(repr, found))}" * (len(found) > 1)
+        elif option == "metadata" and not isinstance(name, str):
+            own[option] = [named_within({"": x}, values)[0][""] for x in name or ()]
+    return own, told
 
 
 def are_merged(values: list[Any]) -> bool:

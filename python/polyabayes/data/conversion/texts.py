@@ -18,7 +18,7 @@ from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.table import Table
 from polyabayes.data.counts import CountMatrix, Words
-from polyabayes.data.names import NAMES
+from polyabayes.data.names import CALLS, NAMES
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 Analyzer = Callable[[str], list[str]]
@@ -72,8 +72,8 @@ def without_missing(table: Table, column: str, on_empty: str | None) -> list[Any
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
         options = f"{table.options(on_empty='drop')} or {table.options(on_empty='keep')}"
-        told = f"no document in column {column!r} at {places_of(missing, table.place)}: use "
-        raise InvalidArgumentError(f"{told}{options}")
+        places = places_of(missing, table.place)
+        raise InvalidArgumentError(f"no document in column {column!r} at {places}: use {options}")
     return ["" if text is None else text for text in texts]
 
 
@@ -98,8 +98,7 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
         raise InvalidArgumentError(f"unknown text option: {error}") from error
     if stem is not None:
         if not (isinstance(stem, str) and stem.isascii()):
-            rule = f"must be a language of PyStemmer, as 'english', got {stem!r:.100}"
-            raise checks.wrong_type("stem", stem, rule)
+            raise checks.wrong_type("stem", stem, CALLS["stem"].format(stem))
         stems = {**_OF_TOKENS, "tokenizer": _stemmer(stem, own), "stop_words": None}
         vectoriser.set_params(**stems)
     return vectoriser
@@ -159,9 +158,7 @@ def _warn_of_scripts(texts: list[str]) -> None:
         told = "most texts have vowel signs or accents apart from their letters, which cut words"
     else:
         return
-    told += ": words are two letters or more between blanks and signs. If blanks divide the words, "
-    told += "use token_pattern=r'\\S+'; if nothing does, analyzer='char' counts letters, and lists "
-    warn(f"{told}of tokens are counted as they are", DataWarning)
+    warn(told + CALLS["letters"], DataWarning)
 
 
 def _warn_of_items(texts: list[str]) -> None:
@@ -173,8 +170,7 @@ def _warn_of_items(texts: list[str]) -> None:
         is_list = is_long or len({*items}) < len(items) > len(texts)
         if are_short and is_list and any(" " in item or len(item) == 1 for item in items):
             option = argument("token_pattern", rf"[^{sep}\s](?:[^{sep}]*[^{sep}\s])?")
-            told = f"texts that look like lists by {sep!r} are divided at blanks, and lose single "
-            warn(f"{told}letters: if items are whole, use {option}", DataWarning)
+            warn(CALLS["lists"].format(sep=sep, option=option), DataWarning)
 
 
 def _warn_of_labels(texts: list[str]) -> None:
@@ -214,8 +210,8 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
     stop_words = import_optional("stop_words", why, "stem")
     known = stop_words.AVAILABLE_LANGUAGES
     if language not in known:
-        told = f"{argument('stop_words', language)}: no list of stop words for this language; "
-        raise InvalidArgumentError(f"{told}there are {', '.join(known)}; or give the words")
+        told = f"no list of stop words; there are {', '.join(known)}; or give the words"
+        raise InvalidArgumentError(f"{argument('stop_words', language)}: {told}")
     found = stop_words.get_stop_words(language)
     return sorted({token for word in found for token in (word, *analyze(word))})
 

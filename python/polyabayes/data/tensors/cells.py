@@ -12,9 +12,12 @@ from scipy import sparse
 from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name, whole_number
 from polyabayes.data.counts import Words, check_values, checked_labels, count_array, distinct
+from polyabayes.data.names import CALLS
 from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
+Axes: TypeAlias = tuple[str, ...]
+Shape: TypeAlias = tuple[int, ...]
 AxisLabels: TypeAlias = "tuple[Words | None, ...]"
 LabelList: TypeAlias = "Sequence[str] | NDArray[Any]"
 LabelsLike: TypeAlias = "Mapping[str, LabelList] | Sequence[LabelList | None] | None"
@@ -41,15 +44,14 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
         return (None,) * len(axes)
     if isinstance(labels, Mapping):
         if unknown := [name for name in labels if name not in axes]:
-            told = f"labels of {unknown[0]!r}, which is none of the axes {', '.join(axes)}"
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(
+                f"labels of {unknown[0]!r}, which is none of the axes {axes}"
+            )
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
-        told = "labels must map axes to sequences of str, or hold one or None for each axis"
-        raise InvalidTypeError(f"{told}, got {labels!r}")
+        raise InvalidTypeError(f"labels must map axes to sequences of str, got {labels!r}")
     if len(labels) != len(axes):
-        told = f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
-        raise InvalidArgumentError(f"{told}give one for each, None for an axis without labels")
+        raise InvalidArgumentError(f"labels has {len(labels)} entries for {len(axes)} axes: {axes}")
     of, remedy = [f"labels of axis {axis!r}" for axis in axes], "give each level a label of its own"
     return tuple(
         None if names is None else distinct(checked_labels(names, x), f"{x} holds", remedy)
@@ -74,8 +76,7 @@ def checked_shape(
     else:
         sizes = checked_sizes(shape)
     if len(sizes) != len(axes):
-        told = f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes ({', '.join(axes)})"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes")
     for axis, size, names in zip(axes, sizes, labels, strict=True):
         if names is not None and len(names) != size:
             raise InvalidArgumentError(f"axis {axis!r} has size {size}, but {len(names)} labels")
@@ -99,15 +100,13 @@ def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def refuse_outside(
-    coordinates: Integers, shape: tuple[int, ...], axes: tuple[str, ...], least: int = 0
-) -> None:
+def refuse_outside(coordinates: Integers, shape: Shape, axes: Axes, least: int = 0) -> None:
     """Refuse coordinates that are not within the shape."""
     outside = (coordinates < least) | (coordinates >= np.array(shape, dtype=np.int64))
     if outside.any():
         cell, column = (int(index) for index in np.argwhere(outside)[0])
-        told = f"coordinates: cell {cell} has {coordinates[cell, column]} on axis {axes[column]!r}"
-        raise InvalidCountsError(f"{told}, not from 0 to {shape[column] - 1}: give a larger shape")
+        told = (cell, coordinates[cell, column], axes[column], shape[column] - 1)
+        raise InvalidCountsError(CALLS["outside"].format(*told))
 
 
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:
@@ -118,9 +117,8 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     check_values(array, name, MAX_TOTAL, place)
     if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
         largest = int(array.argmax())
-        told = f"exact below 2**{np.finfo(array.dtype).nmant + 1} only: give integers"
-        told = f"{array[largest]} at {place(largest)}, but {array.dtype} is {told}"
-        raise InvalidCountsError(f"{name} holds {told}")
+        told = f"{array.dtype} is exact below 2**{np.finfo(array.dtype).nmant + 1}: give integers"
+        raise InvalidCountsError(f"{name}: {array[largest]} at {place(largest)}, but {told}")
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)
@@ -132,9 +130,7 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     return counts
 
 
-def named_cells(
-    axes: tuple[str, ...], coordinates: Integers, labels: AxisLabels
-) -> dict[str, NDArray[Any]]:
+def named_cells(axes: Axes, coordinates: Integers, labels: AxisLabels) -> dict[str, NDArray[Any]]:
     """Columns of cell positions: labels, or numbers for an axis without labels."""
     places = zip(axes, coordinates.T, labels, strict=True)
     return {axis: x if names is None else names[x] for axis, x, names in places}

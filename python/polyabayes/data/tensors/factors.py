@@ -12,6 +12,7 @@ from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name
 from polyabayes.data.conversion.frames import FrameTable, frame_of, row_place
 from polyabayes.data.conversion.roles import count_column
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 def checked_frame(frame: Any) -> pd.DataFrame:
     """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
     if (table := frame_of(frame)) is None:
-        told = f"frame must be a table, got {type(frame).__name__}; arrays go to "
-        raise InvalidTypeError(f"{told}CountTensor.from_dense, files to read_tensor")
+        raise InvalidTypeError(CALLS["no table"].format(type(frame).__name__))
     return table
 
 

@@ -14,7 +14,7 @@ from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import are_merged, divider, is_further_header
-from polyabayes.data.names import NAMES, plain
+from polyabayes.data.names import CALLS, NAMES, plain
 from polyabayes.exceptions import DataWarning, argument
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]
             rule = "must be a list of answers, as [9, 'No answer'], or such a list by column, as "
             raise checks.wrong_type("missing", odd[0], f"{rule}{{'q1': [9]}}, got {odd[0]!r:.60}")
     if unknown := marks.keys() - set(map(str, columns)):
-        rule = f"names {min(unknown)!r}, which is no column of answers"
-        raise checks.wrong("missing", missing, rule)
+        raise checks.wrong("missing", missing, f"names {min(unknown)!r}, which is no column")
     # As numbers and texts of Python: calls in messages hold them.
     return {x: _plain(own) for x, own in marks.items() if len(own)}
 
@@ -107,13 +106,9 @@ def warn_of_answers(
     spellings: dict[Any, dict[str, str]] = {}
     for item, levels in known.items():
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
-            told = f"{item!r} has answers above blanks, each once, as merged cells: if so, use "
-            warn(f"{told}{code}.assign(**{code}[[{item!r}]].ffill())", DataWarning)
+            warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
         if sep := divider(levels):
-            of = f"{code}[{item!r}]"
-            told = f"{of}.str.get_dummies({sep!r}).where({of}.notna()).add_prefix('{item}: ')"
-            told = f"make each a column by {code}.drop(columns={item!r}).join({told})"
-            warn(f"answers of {item!r} hold several choices, by {sep!r}: {told}", DataWarning)
+            warn(CALLS["choices"].format(item=item, sep=sep, code=code), DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
         if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
@@ -129,12 +124,11 @@ def warn_of_answers(
         told = f"{told}; if so, use {argument('missing', named, call)}; else they count as answers"
         warn(f"answers that may mark missing ones: {told}", DataWarning)
     if len(blank) > 1:
-        told = f"{some(blank, 3)} have one answer or none: if blanks are missing, use "
-        told += f"{argument('missing', [], call)}; if answers, use {code}.assign("
-        warn(f"{told}**{code}[{blank}].notna())", DataWarning)
+        told = f"{argument('missing', [], call)}; if answers, use {code}.assign(**{code}"
+        warn(CALLS["blanks"].format(some=some(blank, 3), blank=blank, told=told), DataWarning)
     if spellings:
-        told = f"answers of {some(list(spellings), 3)} differ only in case or blanks: if they are "
-        warn(f"{told}the same, use {code}.replace({spellings})", DataWarning)
+        told = f"{some(list(spellings), 3)} differ only in case or blanks: if they are the same"
+        warn(f"answers of {told}, use {code}.replace({spellings})", DataWarning)
 
 
 def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, sums: Any) -> None:
@@ -142,9 +136,8 @@ def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, s
     if sums:
         levels, code = [*sums.values()], frame.attrs.get("code", "frame")
         code += f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({levels}).all(axis=1)]"
-        told = f"levels {some(levels)} of {some([*sums])} may be sums: each counts as much as all "
-        told += "others of its column. If they are, use CountTensor.from_frame("
-        told += f"{code}, {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
+        code += f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''}"
+        told = CALLS["sums"].format(levels=some(levels), sums=some([*sums]), code=code)
         warn(told, DataWarning)
 
 
@@ -204,8 +197,7 @@ def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -
     numbers = sorted(x for x in held if x is not None)
     if {-number for number in numbers} == set(numbers):
         return texts
-    codes = [number for number in numbers if number < 0]
-    last = None
+    codes, last = [number for number in numbers if number < 0], None
     for number in numbers:
         # Surveys that mark by 7, 8 and 9 may begin with 6.
         is_first = number % 10 == 6 and bool({number + x for x in (1, 2, 3)} & held.keys())

@@ -17,7 +17,7 @@ from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.tensors import cells as _cells, factors as _factors
-from polyabayes.data.tensors.cells import AxisLabels, LabelsLike
+from polyabayes.data.tensors.cells import Axes, AxisLabels, LabelsLike, Shape
 from polyabayes.data.tensors.non_answers import warn_of_answers, warn_of_sums, without_missing
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
@@ -70,12 +70,7 @@ class CountTensor:
 
     @classmethod
     def _from_checked(
-        cls,
-        coordinates: Integers,
-        counts: Integers,
-        shape: tuple[int, ...],
-        axes: tuple[str, ...],
-        labels: AxisLabels,
+        cls, coordinates: Integers, counts: Integers, shape: Shape, axes: Axes, labels: AxisLabels
     ) -> CountTensor:
         tensor = cls.__new__(cls)
         for array in (coordinates, counts, *labels):
@@ -154,10 +149,10 @@ class CountTensor:
         cls,
         coordinates: Integers,
         counts: Integers,
-        axes: tuple[str, ...],
-        shape: Sequence[int] | None,
-        labels: LabelsLike,
-        least: int = 0,
+        axes: Axes,
+        shape: Any,
+        labels: Any,
+        least: int,
     ) -> CountTensor:
         """Make a tensor from checked counts at unchecked coordinates."""
         names = _cells.checked_axis_labels(labels, axes)
@@ -208,7 +203,7 @@ class CountTensor:
             return f"cell {tuple(coordinates[position].tolist())}"
 
         counts = _cells.checked_cell_counts(values, len(values), "array", place)
-        return cls._from_cells(coordinates, counts, names, shape, labels)
+        return cls._from_cells(coordinates, counts, names, shape, labels, 0)
 
     @classmethod
     def from_frame(

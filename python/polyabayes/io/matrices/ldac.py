@@ -13,6 +13,7 @@ from scipy import sparse
 from polyabayes._support.files import STANDARD_INPUT, line_blocks, refuse_announced, replacing
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COUNT, check_lines, numbers_of, shown
 from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
@@ -62,8 +63,7 @@ def write_ldac(corpus: Corpus, path: Path) -> None:
     counts = corpus.counts
     with words_beside(corpus.vocabulary, path), replacing(path) as handle:
         for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
-            words = counts.indices[start:stop].tolist()
-            values = counts.data[start:stop].tolist()
+            words, values = counts.indices[start:stop].tolist(), counts.data[start:stop].tolist()
             pairs = [f" {word}:{value}" for word, value in zip(words, values, strict=True)]
             handle.write(f"{len(pairs)}{''.join(pairs)}\n".encode())
 
@@ -104,12 +104,10 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
             raise FileFormatError(f"{path}, line {blank[0]}: it is blank; an empty document is 0")
         values, heads = numbers_of(block), np.cumsum(2 * lengths + 1) - 2 * lengths - 1
         ids, counts = np.delete(values, heads).reshape(-1, 2).T
-        are_bad = values[heads] != lengths
-        rows = np.repeat(np.arange(len(lengths)), lengths)
+        are_bad, rows = values[heads] != lengths, np.repeat(np.arange(len(lengths)), lengths)
         are_bad[rows[(ids >= limit) | (counts < 1) | (counts > MAX_COUNT)]] = True
         if are_bad.any():
             row = int(np.argmax(are_bad))
-            told = f"{path}, line {first_line + row}: {shown(lines[row].decode())!r} is not 'M "
-            told += f"id:count id:count ...' with M pairs, ids below {limit}, the size of the "
-            raise FileFormatError(f"{told}vocabulary, and counts from 1 to {MAX_COUNT}")
+            told = f"{path}, line {first_line + row}: {shown(lines[row].decode())!r}"
+            raise FileFormatError(CALLS["ldac"].format(told, limit, MAX_COUNT))
         yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

@@ -14,6 +14,7 @@ from polyabayes._support.machine import memory_of_machine
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, FileFormatError, argument
 from polyabayes.io.integers import COUNT, DECIMAL, PLACE, check_lines, is_number, shown
 from polyabayes.io.vocabularies import words_beside
@@ -39,12 +40,10 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     if not transpose and any(path.parent.glob("*barcodes.tsv*")):
         is_known = path.name.removesuffix(".gz").endswith("matrix.mtx")
         how = argument("format", "10x") if is_known else argument("transpose", True)
-        told = f"{path} is of 10x Genomics, whose rows are genes, but here they are documents: "
-        warn(f"{told}use {how}", DataWarning)
+        warn(CALLS["of 10x"].format(path, how), DataWarning)
     if all(path.with_suffix(name).is_file() for name in _BESIDE):
         code = f"pathlib.Path({str(path)!r}).with_suffix(x).read_text().split() for x in {_BESIDE}"
-        told = f"words and ids beside {path} are not read: use polyabayes.Corpus(corpus.counts, "
-        warn(f"{told}*({code}))", DataWarning)
+        warn(CALLS["beside"].format(path, code), DataWarning)
     return _corpus(path, _content(path), None, transpose=transpose)
 
 
@@ -86,8 +85,8 @@ def _corpus(path: Path, content: bytes, vocabulary: Words | None, *, transpose: 
     with reading(path):
         n_rows, n_columns, n_entries, layout, field, symmetry = mminfo(io.BytesIO(content))
         if {field, symmetry} - set(_KINDS):
-            told = f"{path}, line 1: entries of the kind {field}, {symmetry} are no counts; "
-            raise FileFormatError(f"{told}known are {', '.join(_KINDS)}")
+            told = f"{field}, {symmetry} are no counts; known are {', '.join(_KINDS)}"
+            raise FileFormatError(f"{path}, line 1: entries of the kind {told}")
         if symmetry == "symmetric" and n_rows != n_columns:
             raise FileFormatError(f"{path} is symmetric, but of shape {n_rows} x {n_columns}")
         refuse_announced(path, n_rows, n_columns)

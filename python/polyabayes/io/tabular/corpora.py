@@ -20,7 +20,7 @@ from polyabayes.data.conversion.table import Table
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import NAMES, headed, named_rows
+from polyabayes.data.names import CALLS, NAMES, headed, named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PolyabayesError, argument
 from polyabayes.io.tabular.delimited import LINES_LOOKED_AT, DelimitedTable, Dialect, encoding_code
 from polyabayes.io.tabular.parquet import read_parquet_frame
@@ -85,8 +85,7 @@ def read_json_lines(
         names |= row.keys()
         n_bytes += len(line)
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
-            told = f"{path}, line {number}: {len(names):,} names in {len(rows):,} objects: "
-            raise FileFormatError(f"{told}give a table of documents, words and counts")
+            raise FileFormatError(CALLS["names"].format(path, number, len(names), len(rows)))
     code = f"pandas.read_json({str(path)!r}, lines=True, dtype=False{encoding_code(encoding)})"
     with content_of(path):
         frame = import_pandas().DataFrame(rows, index=lines).rename_axis("line")
@@ -99,13 +98,13 @@ def read_json_lines(
         nested = FrameTable(import_pandas().json_normalize(rows[:LINES_LOOKED_AT]), code=code)
         texts, above = ({x for x in own.names if own.kind(x) == "text"} for own in (nested, table))
         named, nested.given = options.get("text") or next(iter(above), None), table.given
-        if named in above or texts <= above:
+        if named in above or texts <= above or "document" in options:
             raise
         lengths = {x: len("".join(map(str, nested.values(x)))) for x in sorted(texts - above)}
         text = max(lengths, key=lambda x: (x.endswith(f".{named}"), lengths[x]))
         ids = headed(nested.names, ((options.get("ids") or "id").lower(), *NAMES["document"]))
-        told = f"{path}: its texts are within objects: use {nested.call(text=text, ids=ids)}"
-        raise FileFormatError(told) from error
+        told = f"its texts are within objects: use {nested.call(text=text, ids=ids)}"
+        raise FileFormatError(f"{path}: {told}") from error
 
 
 def corpus_of_table(
@@ -129,8 +128,8 @@ def corpus_of_table(
         ids = named.ids or named_rows(table.names)
         wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
         if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
-            told = f"{argument('transpose', True)} is for tables whose columns are documents: it "
-            raise InvalidArgumentError(f"{told}takes {argument('ids')} and {argument('metadata')}")
+            told = [argument("transpose", True), *map(argument, ("ids", "metadata"))]
+            raise InvalidArgumentError(CALLS["transpose"].format(*told))
         named, table.is_turned = wide, True
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)

@@ -28,7 +28,7 @@ from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.table import PADDED, Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
-from polyabayes.data.names import NAMES
+from polyabayes.data.names import CALLS, NAMES
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
 from polyabayes.io.integers import is_number, parsed_count, shown
 
@@ -73,8 +73,7 @@ class Dialect:
             object.__setattr__(self, "sep", "\t")
         sep = self.sep or ","
         if not (isinstance(sep, str) and len(sep) == 1 and sep.isascii()) or sep in _NO_SEPARATORS:
-            rule = f"must be one ASCII character that no number has, and no quote, got {sep!r}"
-            raise checks.wrong("sep", sep, rule)
+            raise checks.wrong("sep", sep, CALLS["sep"].format(sep))
         checks.whole_number("skiprows", self.skiprows, least=0, most=sys.maxsize)
         check_encoding(self.encoding)
 
@@ -126,8 +125,7 @@ class DelimitedTable(Table):
     @property
     def as_frame(self) -> str:
         """Code of a data frame with the content of the file."""
-        given = self._dialect
-        named = {*map(self.given.get, ("ids", "document", "word"))}
+        given, named = self._dialect, {*map(self.given.get, ("ids", "document", "word"))}
         named |= {*NAMES["document"], *NAMES["word"]}
         names = [self.keys.get(x, x) for x in self.names if self._is_rewritten(x, named)]
         held = {x: {*self.values(x)} for x in self.names}
@@ -243,9 +241,8 @@ class DelimitedTable(Table):
         first = list(islice(records, LINES_LOOKED_AT))
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
         if second and dialect.columns is None and len(names) > 1:
-            told = f"lines {line + 1} to {first[second[0] - 1][0]} are further headers of a survey"
-            warn(f"{self.path}: {told}, and left out", DataWarning)
             last = first[second[0] - 1][0]
+            warn(CALLS["headers"].format(self.path, line + 1, last), DataWarning)
             self._skipped = [*range(dialect.skiprows), *range(line, last)]
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from polyabayes._support.files import content_of, replacing
+from polyabayes.data.names import CALLS
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive
@@ -25,11 +26,9 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
     arrays = read_archive(path, _PARTS, prefix="labels_")
     for part in _PARTS:
         if part not in arrays:
-            told = f"{path} holds no array {part!r}, and is no tensor of write_tensor; a corpus is "
-            raise FileFormatError(f"{told}read by read_corpus, for CountTensor.from_corpus")
+            raise FileFormatError(CALLS["no tensor"].format(path, part))
     names, shape = arrays["axes"].ravel().tolist(), arrays["shape"].ravel().tolist()
-    known = {f"labels_{name}" for name in names}
-    if others := arrays.keys() - known - set(_PARTS):
+    if others := arrays.keys() - {f"labels_{name}" for name in names} - set(_PARTS):
         raise FileFormatError(f"{path} holds the array {min(others)!r:.60}, but no such axis")
     labels = [arrays.get(f"labels_{name}") for name in names]
     with content_of(path):

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.names import CALLS
 from polyabayes.data.tensors import cells as _cells
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
@@ -122,8 +123,7 @@ def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] 
     modes = content.get("modes") if isinstance(content, dict) else None
     are_named = isinstance(modes, list) and all(isinstance(mode, dict) for mode in modes)
     if not modes or not are_named or not all({"name", "size"} <= mode.keys() for mode in modes):
-        told = '{"modes": [{"name": text, "size": number, "labels": texts or null}, ...]}'
-        raise FileFormatError(f"{path} must hold {told}, an entry for each axis")
+        raise FileFormatError(CALLS["modes"].format(path))
     with files.content_of(path):
         axes = _cells.checked_axes([mode["name"] for mode in modes])
         labels = _cells.checked_axis_labels([mode.get("labels") for mode in modes], axes)
