@@ -19,8 +19,7 @@ use crate::regression::design;
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 type Words<'py> = Bound<'py, PyArray2<f64>>;
-type Tables<'py> =
-    (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>);
+type Integers<'py> = Bound<'py, PyArray1<i64>>;
 
 /// How long to sample, and what to keep: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -291,35 +290,17 @@ impl Training {
         Ok((table(means.topics)?, table(means.std)?, PyArray1::from_vec(py, means.others)))
     }
 
-    /// The counts that φ rests on, of tokens that open tables of bursty topics, as a sparse matrix (V, K):
-    /// the counts that are not 0, their topics, and the number of those of earlier words.
-    fn tables<'py>(&mut self, py: Python<'py>) -> PyResult<Tables<'py>> {
+    /// The counts that φ rests on, of tokens that open tables of bursty topics, and their places in (V, K):
+    /// those that are not 0.
+    fn tables<'py>(&mut self, py: Python<'py>) -> PyResult<(Integers<'py>, Integers<'py>)> {
         let (n_jobs, chain) = (self.n_jobs, &mut self.chain);
-        let sparse = |_: &detach::Watch| {
-            chain!(chain, chain => {
-                chain.restore()?;
-                let (mut counts, mut topics, mut before) = (vec![], vec![], vec![0]);
-                for row in chain.tables().chunks_exact(chain.n_topics()) {
-                    for (topic, &n) in (0..).zip(row).filter(|(_, n)| **n > 0) {
-                        topics.push(topic);
-                        counts.push(i64::from(n));
-                    }
-                    before.push(topics.len() as i64);
-                }
-                Ok((counts, topics, before))
-            })
+        let tables = |_: &detach::Watch| {
+            chain!(chain, chain => chain.restore()?);
+            let tables = (0..).zip(chain!(chain, chain => chain.tables()));
+            Ok(tables.filter(|(_, n)| **n > 0).map(|(place, &n)| (i64::from(n), place)).unzip())
         };
-        let (counts, topics, before) = detach::run(py, n_jobs, None, sparse)?.uninterrupted()?;
-        let ends = PyArray1::from_vec(py, before);
-        Ok((PyArray1::from_vec(py, counts), PyArray1::from_vec(py, topics), ends))
-    }
-
-    /// Tokens of each topic.
-    fn topic_counts<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        let (n_jobs, chain) = (self.n_jobs, &mut self.chain);
-        let counts = |_: &detach::Watch| chain!(chain, chain => chain.topic_counts());
-        let counts = detach::run(py, n_jobs, None, counts)?.uninterrupted()?;
-        Ok(PyArray1::from_vec(py, counts))
+        let (counts, places) = detach::run(py, n_jobs, None, tables)?.uninterrupted()?;
+        Ok((PyArray1::from_vec(py, counts), PyArray1::from_vec(py, places)))
     }
 
     /// Parameters of the current state beside φ, flat, from which a run can go on.

@@ -6,13 +6,11 @@ use super::kept::{KeptSums, PosteriorMeans};
 use super::limits::check_finite;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
-use super::sweeps::{BurstCounts, ExposedTokens, SweptTokens, TopicWeights, totals};
+use super::sweeps::{BurstCounts, ExposedTokens, SweptTokens, TopicWeights};
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of, check_all, check_length, room_for};
 use crate::rng::{Key, Purpose};
-
-const COUNTS: &str = "counts of words by topic";
 
 /// A chain between two sweeps.
 pub struct Chain<T> {
@@ -57,7 +55,7 @@ impl<T: Tokens> Chain<T> {
         if chain.is_bursty() {
             chain.tables.clone_from(&chain.counts);
         }
-        chain.update_topics()?;
+        chain.update_topics();
         chain.tokens.commit(&chain.state(), None)?;
         Ok(chain)
     }
@@ -78,15 +76,15 @@ impl<T: Tokens> Chain<T> {
             return Err(Error::Parameter { name, index: 0, value: 0.0, domain });
         };
         let mut chain = Chain::at(globals, tokens, schedule)?;
-        let (n_topics, n_words) = (chain.n_topics(), chain.globals.topics().n_words());
-        let sizes = (n_words * n_topics, 2 * n_words * n_topics + chain.n_others());
+        let (n_words, n_topics) = (chain.globals.topics().n_words(), chain.n_topics());
+        let sizes = (n_words * n_topics, chain.n_parameters());
         check_kept(state.n_kept, kept_sum.as_deref(), sizes)?;
         chain.n_kept = state.n_kept;
         chain.kept = kept_sum.map(|sum| KeptSums::of_flat(&sum, n_words, n_topics));
         chain.count(state.position)?;
         let parameters = chain.restore_bursts(&state.parameters)?;
         chain.globals.restore(sweep, parameters)?;
-        chain.update_topics()?;
+        chain.update_topics();
         Ok(chain)
     }
 
@@ -109,23 +107,14 @@ impl<T: Tokens> Chain<T> {
         let n_documents = tokens.lengths().len();
         let found = globals.pseudo_counts().n_documents().unwrap_or(n_documents);
         check_length("documents with covariates", found, n_documents)?;
-        let counts = room_for(COUNTS, n_counts)?;
+        let counts = room_for("counts of words by topic", n_counts)?;
         let mut tables = vec![];
         if globals.topics().bursts.is_some() {
             check_lengths(tokens.lengths())?;
             tables = array_of("tables of words by topic", n_counts, 0)?;
         }
-        let kept_coefficients = vec![];
-        Ok(Chain {
-            globals,
-            tokens,
-            schedule,
-            counts,
-            tables,
-            n_kept: 0,
-            kept: None,
-            kept_coefficients,
-        })
+        let (n_kept, kept, kept_coefficients) = (0, None, vec![]);
+        Ok(Chain { globals, tokens, schedule, counts, tables, n_kept, kept, kept_coefficients })
     }
 
     /// Number of topics.
@@ -133,39 +122,33 @@ impl<T: Tokens> Chain<T> {
         self.globals.pseudo_counts().n_topics()
     }
 
-    /// Parameters beside φ whose means are kept.
-    fn n_others(&self) -> usize {
-        self.globals.expected().len() + self.drawn_concentrations().len()
+    /// φ, the other parameters and the squares of φ in a flat array.
+    fn n_parameters(&self) -> usize {
+        let n_others = self.globals.expected().len() + self.drawn_concentrations().len();
+        2 * self.globals.topics().n_cells() + n_others
     }
 
     /// Counts the topics of all tokens at a position.
     fn count(&mut self, at: Position) -> Result<()> {
-        let (n_topics, n_counts) = (self.n_topics(), self.globals.topics().n_cells());
-        if self.counts.capacity() < n_counts {
-            self.counts = room_for(COUNTS, n_counts)?;
-        }
-        self.counts.clear();
-        self.counts.resize(n_counts, 0);
-        self.tokens.count(at, n_topics, &mut self.counts)
+        self.counts.resize(self.globals.topics().n_cells(), 0);
+        self.tokens.count(at, self.globals.pseudo_counts().n_topics(), &mut self.counts)
     }
 
     /// Sets φ of the current state, given the counts.
-    fn update_topics(&mut self) -> Result<()> {
-        let n_sweeps = self.n_sweeps();
-        let step = n_sweeps.checked_sub(1).map_or(TopicStep::Mean, |n| self.schedule.step(n));
-        self.globals.common_mut().topics.reserve()?;
+    fn update_topics(&mut self) {
+        let before = self.n_sweeps().checked_sub(1);
+        let step = before.map_or(TopicStep::Mean, |n_sweeps| self.schedule.step(n_sweeps));
         self.globals.update_topics(word_counts(&self.counts, &self.tables), step);
-        Ok(())
     }
 
     /// Makes the counts and φ of the current state again, if [`mean`](Self::mean) has freed them.
     ///
     /// # Errors
-    /// The errors of the tokens; [`Error::Memory`] where there is no room for them.
+    /// The errors of the tokens.
     pub fn restore(&mut self) -> Result<()> {
         if self.counts.is_empty() {
             self.count(Position::Chain { sweep: self.n_sweeps() })?;
-            self.update_topics()?;
+            self.update_topics();
         }
         Ok(())
     }
@@ -218,15 +201,6 @@ impl<T: Tokens> Chain<T> {
             *to = n as u32;
         }
         Ok(others)
-    }
-
-    /// Tokens of each topic.
-    ///
-    /// # Errors
-    /// The errors of [`restore`](Self::restore).
-    pub fn topic_counts(&mut self) -> Result<Vec<u64>> {
-        self.restore()?;
-        Ok(totals(&self.counts, self.n_topics()))
     }
 
     /// φ of the current state times a factor of the topic, word-major; empty where [`mean`](Self::mean) has
@@ -415,11 +389,9 @@ impl<T: Tokens> Chain<T> {
     /// The expected parameters, added to sums if they are given.
     fn added(&self, sums: Option<KeptSums>) -> KeptSums {
         let topics = self.globals.topics();
-        let new = || KeptSums::new(topics.n_words(), self.n_topics(), self.n_others());
-        let mut sums = sums.unwrap_or_else(new);
-        let expected = self.globals.expected();
-        let others = expected.iter().chain(self.drawn_concentrations()).copied();
-        sums.add(topics, self.tables(), others);
+        let mut sums = sums.unwrap_or_else(|| KeptSums::new(topics.n_words(), self.n_topics()));
+        let others = [&self.globals.expected(), self.drawn_concentrations()].concat();
+        sums.add(topics, self.tables(), &others);
         sums
     }
 }

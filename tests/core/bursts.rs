@@ -268,6 +268,7 @@ fn any_number_of_threads_and_any_interruption_gives_the_same_bits() {
                 let drawn = chain.kept_coefficients().to_vec();
                 let resumed = Chain::resumed(globals(), tokens, schedule, &chain.state(), kept);
                 let mut chain = resumed.unwrap().with_kept_coefficients(drawn).unwrap();
+                assert!(chain.mean(true).is_ok() && chain.counts().is_empty());
                 chain.run(u64::MAX, 3, &(), |_, _| ()).unwrap();
                 (chain.kept_coefficients().to_vec(), result(&mut chain))
             })

@@ -437,9 +437,7 @@ class TopicModel(BurstyTopics):
 
         With `release`, the memory of the run is freed first: the run is over.
         """
-        self.topic_counts_ = training.topic_counts().astype(np.int64)
-        shape = documents.n_words, len(self.topic_counts_)
-        tables = sparse.csr_array(training.tables(), shape=shape).T.tocsr()
+        counts, places = training.tables()
         topics, self.components_std_, others = training.mean(release)
         parameters, draws = training.parameters(), training.kept_coefficients()
         self.components_ = row_normalised(topics)
@@ -457,13 +455,16 @@ class TopicModel(BurstyTopics):
         prior = self._topic_prior(parameters) if before is None else before.topic_priors
         if concentration is None:
             concentration = self.topic_concentration_
+        tables = sparse.csr_array((counts, np.divmod(places, len(topics))[::-1]), topics.shape)
         self._last = LastState(tables, prior, parameters, concentration)
+        self.topic_counts_ = tables.sum(axis=1)
+        assigned = training.assignments()
+        if isinstance(documents, Corpus) and assigned is not None:
+            self._tokens = TokenTopics(documents, assigned)
+            self.topic_counts_ = np.bincount(assigned, minlength=len(topics))
         if before is not None:
             self.topic_counts_ += before.topic_counts
         self.n_iter_ = training.n_sweeps
-        topics = training.assignments()
-        if isinstance(documents, Corpus) and topics is not None:
-            self._tokens = TokenTopics(documents, topics)
 
     def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
         """Nats per token, and their error, from a few short runs."""

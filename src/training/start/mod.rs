@@ -79,12 +79,12 @@ pub fn find_topics(
     };
     for run in first..start.n_starts {
         let mut wide = WideStart::new(n_words, (n_first, n_topics), priors, seed, run)?;
-        let mut counts =
+        let counts =
             swept(tokens, &mut wide, (seed, run, n_sweeps), done.take(), best.as_ref(), observer)?;
         let numbers = wide.merge(&counts, observer)?;
         let (from, to) = (Position::Start { run, sweep: n_sweeps }, Position::Merged { run });
         tokens.renumber(from, to, &numbers)?;
-        renumber(&mut counts, &numbers, n_topics);
+        let counts = renumbered(&counts, &numbers, n_topics)?;
         let mut value = 0.0;
         if start.n_starts > 1 {
             let ln_urns = tokens.ln_urns(to, PseudoCounts::shared(&vec![priors.a; n_topics]))?;
@@ -95,13 +95,12 @@ pub fn find_topics(
         }
         commit(tokens, to, best.as_ref())?;
     }
-    let Best { run, mut counts, .. } = best.ok_or(Error::Saved)?;
+    let Best { run, counts, .. } = best.ok_or(Error::Saved)?;
     let sum = |k: usize| counts[k..].iter().step_by(n_topics).map(|&n| u64::from(n)).sum();
     let n_tokens: Vec<u64> = (0..n_topics).map(sum).collect();
     let numbers = numbers_by_size(&n_tokens, &start.alpha);
     tokens.renumber(Position::Merged { run }, Position::Chain { sweep: 0 }, &numbers)?;
-    renumber(&mut counts, &numbers, n_topics);
-    Ok(counts)
+    renumbered(&counts, &numbers, n_topics)
 }
 
 /// Sweeps of one start, of which `done` are done.
@@ -141,16 +140,13 @@ fn counted(tokens: &mut impl Tokens, at: Position, start: &TopicStart) -> Result
     Ok(counts)
 }
 
-/// Gives the topics of `counts`, words x topics, new numbers below `n_topics`, which are no more than
-/// before.
-fn renumber(counts: &mut Vec<u32>, numbers: &[u16], n_topics: usize) {
-    let (n_words, mut row) = (counts.len() / numbers.len(), vec![0; n_topics]);
-    for word in 0..n_words {
-        row.fill(0);
-        let from = &counts[word * numbers.len()..][..numbers.len()];
-        numbers.iter().zip(from).for_each(|(&topic, n)| row[usize::from(topic)] += n);
-        counts[word * n_topics..][..n_topics].copy_from_slice(&row);
+/// Counts of the topics that have these new numbers.
+fn renumbered(counts: &[u32], numbers: &[u16], n_topics: usize) -> Result<Vec<u32>> {
+    let n_words = counts.len() / numbers.len();
+    let mut renumbered = array_of("counts of words by topic", n_words * n_topics, 0)?;
+    let rows = renumbered.chunks_exact_mut(n_topics).zip(counts.chunks_exact(numbers.len()));
+    for (to, from) in rows {
+        numbers.iter().zip(from).for_each(|(&topic, n)| to[usize::from(topic)] += n);
     }
-    counts.truncate(n_words * n_topics);
-    counts.shrink_to_fit();
+    Ok(renumbered)
 }

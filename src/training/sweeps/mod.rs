@@ -30,4 +30,4 @@ pub use exposed::ExposedTokens;
 pub(super) use exposed::by_exposure;
 pub use splits::CorpusSizes;
 pub use topics::Topics;
-pub(super) use topics::{chunk_words, totals};
+pub(super) use topics::totals;

@@ -93,20 +93,10 @@ impl WeightScratch {
 
 impl Topics {
     pub(in crate::training) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
+        let weights = room_for("topic-word probabilities", n_words * n_topics)?;
         let (scale, n_tokens) = (vec![1.0; n_topics], vec![0; n_topics]);
-        let (weights, bursts, own_priors, scratch) = (vec![], None, None, vec![]);
-        let mut topics =
-            Topics { n_words, weights, scale, n_tokens, bursts, prior, own_priors, scratch };
-        topics.reserve()?;
-        Ok(topics)
-    }
-
-    /// Makes room for the weights, if they are empty: it takes no memory before the next update.
-    pub(in crate::training) fn reserve(&mut self) -> Result<()> {
-        if self.weights.is_empty() {
-            self.weights = room_for("topic-word probabilities", self.n_cells())?;
-        }
-        Ok(())
+        let (bursts, own_priors, scratch) = (None, None, vec![]);
+        Ok(Topics { n_words, weights, scale, n_tokens, bursts, prior, own_priors, scratch })
     }
 
     /// The same topics with φ_k ~ Dirichlet(row k of `priors`), which is word-major.
@@ -273,6 +263,6 @@ pub(in crate::training) fn totals(counts: &[u32], n_topics: usize) -> Vec<u64> {
 }
 
 /// Words per unit of parallel work.
-pub(in crate::training) fn chunk_words(n_topics: usize) -> usize {
+fn chunk_words(n_topics: usize) -> usize {
     CHUNK_WEIGHTS.div_ceil(n_topics)
 }
