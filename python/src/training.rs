@@ -19,6 +19,7 @@ use crate::regression::design;
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 type Words<'py> = Bound<'py, PyArray2<f64>>;
+type Means<'py> = (Words<'py>, Words<'py>, Floats<'py>);
 type Integers<'py> = Bound<'py, PyArray1<i64>>;
 
 /// How long to sample, and what to keep: read from an object with these attributes.
@@ -274,11 +275,7 @@ impl Training {
     /// Posterior means: φ (K, V), its standard deviations (K, V), and the other parameters, flat: α and
     /// β, or r and p, then λ and σ² of covariates, then ln of learned concentrations. With `release`,
     /// the memory of the current state is freed before; other methods make it again.
-    fn mean<'py>(
-        &mut self,
-        py: Python<'py>,
-        release: bool,
-    ) -> PyResult<(Words<'py>, Words<'py>, Floats<'py>)> {
+    fn mean<'py>(&mut self, py: Python<'py>, release: bool) -> PyResult<Means<'py>> {
         let (n_jobs, chain) = (self.n_jobs, &mut self.chain);
         let n_topics = chain!(chain, chain => chain.n_topics());
         let mean = |_: &detach::Watch| chain!(chain, chain => chain.mean(release));

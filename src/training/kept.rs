@@ -61,22 +61,25 @@ impl KeptSums {
 
     /// Adds the moments of φ given the counts of words by topic, and the other parameters.
     pub(super) fn add(&mut self, topics: &Topics, counts: &[u32], others: &[f64]) {
-        let (scales, unseen, is_own) =
-            (topics.moment_scales(), &self.unseen, topics.has_own_priors());
+        let (scales, unseen) = (topics.moment_scales(), &self.unseen);
         let added = |sums: Moments, a: f64, scale: Moments| {
             [sums[0] + a * scale[0], sums[1] + a * (a + 1.0) * scale[1]]
         };
         let words = self.seen.par_iter_mut().zip(counts.par_chunks_exact(scales.len()));
-        words.enumerate().for_each(|(word, (seen, counts))| {
-            let mut before = std::mem::take(seen).into_iter().peekable();
-            seen.extend(counts.iter().enumerate().filter_map(|(topic, &n)| {
-                let own = before.next_if(|(seen, _)| usize::from(*seen) == topic);
-                let new = (n > 0 || is_own).then_some(unseen[topic]);
-                let sums = own.map(|(_, sums)| sums).or(new)?;
-                let a = topics.prior_at(word * scales.len() + topic) + f64::from(n);
-                Some((topic as u16, added(sums, a, scales[topic])))
-            }));
-            seen.shrink_to_fit();
+        words.enumerate().for_each_init(Vec::new, |own, (word, (seen, counts))| {
+            let mut before = seen.iter().peekable();
+            own.clear();
+            for (topic, (&n, unseen)) in counts.iter().zip(unseen).enumerate() {
+                let sums = before.next_if(|(seen, _)| usize::from(*seen) == topic);
+                if n > 0 || sums.is_some() || topics.has_own_priors() {
+                    let sums = sums.map_or(*unseen, |(_, sums)| *sums);
+                    let a = topics.prior_at(word * scales.len() + topic) + f64::from(n);
+                    own.push((topic as u16, added(sums, a, scales[topic])));
+                }
+            }
+            seen.clear();
+            seen.reserve_exact(own.len());
+            seen.extend_from_slice(own);
         });
         let unseen = self.unseen.iter_mut().zip(scales);
         unseen.for_each(|(sums, scale)| *sums = added(*sums, topics.prior, scale));
@@ -86,9 +89,9 @@ impl KeptSums {
 
     /// Sums of φ, words x topics, of the other parameters and of φ², one array after the other.
     pub(super) fn flat(&self) -> Result<Vec<f64>> {
-        let mut flat = self.all(|word, topic| word * self.unseen.len() + topic, |sums| sums[0])?;
+        let mut flat = self.all([self.unseen.len(), 1], |sums| sums[0])?;
         flat.extend(&self.others);
-        flat.extend(self.all(|word, topic| word * self.unseen.len() + topic, |sums| sums[1])?);
+        flat.extend(self.all([self.unseen.len(), 1], |sums| sums[1])?);
         Ok(flat)
     }
 
@@ -97,17 +100,15 @@ impl KeptSums {
         let factor = (n_sweeps as f64).recip();
         let mean = |sums: Moments| sums[0] * factor;
         let std = |x: Moments| (x[1] * factor - mean(x) * mean(x)).max(0.0).sqrt();
-        let place = |word, topic| topic * self.seen.len() + word;
+        let (topics, std) =
+            (self.all([1, self.seen.len()], mean)?, self.all([1, self.seen.len()], std)?);
         let others = self.others.iter().map(|sum| sum * factor).collect();
-        Ok(PosteriorMeans { topics: self.all(place, mean)?, std: self.all(place, std)?, others })
+        Ok(PosteriorMeans { topics, std, others })
     }
 
-    /// Values of all words and topics, each at its place.
-    fn all(
-        &self,
-        place: impl Fn(usize, usize) -> usize,
-        value: impl Fn(Moments) -> f64,
-    ) -> Result<Vec<f64>> {
+    /// Values of all words and topics, in steps of so many places for a word and for a topic.
+    fn all(&self, steps: [usize; 2], value: impl Fn(Moments) -> f64) -> Result<Vec<f64>> {
+        let place = |word: usize, topic: usize| word * steps[0] + topic * steps[1];
         let n_cells = self.seen.len() * self.unseen.len();
         let mut all = array_of("sums over kept sweeps", n_cells, 0.0)?;
         for (topic, value) in self.unseen.iter().map(|&sums| value(sums)).enumerate() {

@@ -125,8 +125,8 @@ class TopicModel(BurstyTopics):
         """Train the model by Gibbs sampling (LDA also by EM, NMF by multiplicative updates).
 
         Peak memory besides the corpus is about 70 bytes per distinct word of each document, 6 per
-        further token, and 40 per topic and word of the vocabulary; there is no array of documents x
-        topics. If there is no memory for the topics, they are refused before any work.
+        further token, and 22 per topic and word of the vocabulary, or 40 if most words have tokens
+        of most topics; there is no array of documents x topics. If there is no memory for the topics, they are refused before any work.
 
         Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
         sampling holds about a million of their tokens at a time. The result is the same as in
