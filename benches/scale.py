@@ -241,11 +241,11 @@ def n_words_of_fit(name: str, n_components: int) -> int:
 
 def memory(name: str, /) -> None:
     """Peak of memory of six sweeps with many topics, of which three are kept, and of the result."""
-    columns = {"topics": ",d", "words": ",d", "CPU s": ".1f", "GiB at most": ".2f"}
+    columns = {"topics": ",d", "words": ",d", "GiB at most": ".2f"}
     table = Table("scale-memory", f"{COMMAND} memory {Path(name).name}", columns, RESTS_ON)
     for n_components in (100, 1_000, 5_000):
         found = alone(n_words_of_fit, name, n_components)
-        table.add(n_components, found.value, found.cpu, found.peak)
+        table.add(n_components, found.value, found.peak)
     save(table)
 
 
