@@ -10,8 +10,8 @@
 Each keeps its table in benches/records. Every row is measured by a process of its own, whose peak
 of memory is that of the row. `training` fits LDA in memory and on 1, 4 and 16 shards, one thread;
 `large` does so with 50,000 words and 200 topics; `workers` trains on one and two workers of a Dask
-cluster; `threads` scores a corpus and trains on one and two threads; `memory` trains with thousands of
-topics; `peers` trains with other packages.
+cluster; `threads` scores a corpus and trains on one and two threads; `memory` trains with thousands
+of topics; `peers` trains with other packages.
 """
 
 import multiprocessing

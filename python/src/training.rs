@@ -21,6 +21,7 @@ type Floats<'py> = Bound<'py, PyArray1<f64>>;
 type Words<'py> = Bound<'py, PyArray2<f64>>;
 type Means<'py> = (Words<'py>, Words<'py>, Floats<'py>);
 type Integers<'py> = Bound<'py, PyArray1<i64>>;
+type Tables<'py> = ((Integers<'py>, (Integers<'py>, Integers<'py>)), (i64, i64));
 
 /// How long to sample, and what to keep: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -287,17 +288,22 @@ impl Training {
         Ok((table(means.topics)?, table(means.std)?, PyArray1::from_vec(py, means.others)))
     }
 
-    /// The counts that φ rests on, of tokens that open tables of bursty topics, and their places in (V, K):
-    /// those that are not 0.
-    fn tables<'py>(&mut self, py: Python<'py>) -> PyResult<(Integers<'py>, Integers<'py>)> {
+    /// The counts that φ rests on, of tokens that open tables of bursty topics, as a sparse matrix (K, V):
+    /// those that are not 0, with their topics and words, and the shape.
+    fn tables<'py>(&mut self, py: Python<'py>) -> PyResult<Tables<'py>> {
         let (n_jobs, chain) = (self.n_jobs, &mut self.chain);
+        let n_topics = chain!(&*chain, chain => chain.n_topics()) as i64;
         let tables = |_: &detach::Watch| {
-            chain!(chain, chain => chain.restore()?);
-            let tables = (0..).zip(chain!(chain, chain => chain.tables()));
-            Ok(tables.filter(|(_, n)| **n > 0).map(|(place, &n)| (i64::from(n), place)).unzip())
+            chain!(&mut *chain, chain => chain.restore()?);
+            let tables = chain!(&*chain, chain => chain.tables());
+            let found = (0..).zip(tables).filter(|(_, n)| **n > 0);
+            let cells = found.map(|(i, &n)| (i64::from(n), (i % n_topics, i / n_topics))).unzip();
+            Ok((cells, (n_topics, tables.len() as i64 / n_topics)))
         };
-        let (counts, places) = detach::run(py, n_jobs, None, tables)?.uninterrupted()?;
-        Ok((PyArray1::from_vec(py, counts), PyArray1::from_vec(py, places)))
+        let ((counts, (topics, words)), shape) =
+            detach::run(py, n_jobs, None, tables)?.uninterrupted()?;
+        let array = |x: Vec<i64>| PyArray1::from_vec(py, x);
+        Ok(((array(counts), (array(topics), array(words))), shape))
     }
 
     /// Parameters of the current state beside φ, flat, from which a run can go on.

@@ -212,8 +212,7 @@ proptest! {
             chain.mean(false)
         });
         if let Ok(PosteriorMeans { topics, std, others }) = means {
-            let all = [topics, std, others].concat();
-            prop_assert!(all.iter().all(|x| x.is_finite()), "{}", is_pfa);
+            prop_assert!([topics, std, others].concat().iter().all(|x| x.is_finite()), "{}", is_pfa);
         }
     }
 }

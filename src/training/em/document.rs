@@ -40,8 +40,7 @@ pub(super) struct DocumentScratch {
 impl DocumentScratch {
     pub(super) fn new(n_topics: usize) -> Self {
         let (alive, rows) = (Vec::with_capacity(n_topics), vec![]);
-        let arrays = [(); 4].map(|()| Vec::with_capacity(n_topics));
-        let [tokens, ln_weights, weights, updated] = arrays;
+        let [tokens, ln_weights, weights, updated] = [(); 4].map(|()| Vec::with_capacity(n_topics));
         DocumentScratch { alive, rows, tokens, ln_weights, weights, updated }
     }
 

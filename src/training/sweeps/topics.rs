@@ -246,10 +246,8 @@ impl Topics {
     /// 1 / A and 1 / (A (A + 1)) of every topic, with A = Σ_w β_kw + n_k.
     pub(in crate::training) fn moment_scales(&self) -> Vec<[f64; 2]> {
         let totals = self.prior_totals().into_iter().zip(&self.n_tokens);
-        totals
-            .map(|(prior, &n)| prior + n as f64)
-            .map(|total| [total.recip(), (total * (total + 1.0)).recip()])
-            .collect()
+        let totals = totals.map(|(prior, &n)| prior + n as f64);
+        totals.map(|total| [total.recip(), (total * (total + 1.0)).recip()]).collect()
     }
 }
 
