@@ -20,8 +20,8 @@ use crate::regression::design;
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 type Words<'py> = Bound<'py, PyArray2<f64>>;
 type Means<'py> = (Words<'py>, Words<'py>, Floats<'py>);
-type Integers<'py> = Bound<'py, PyArray1<i64>>;
-type Tables<'py> = ((Integers<'py>, (Integers<'py>, Integers<'py>)), (i64, i64));
+type Places<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
+type Tables<'py> = ((Bound<'py, PyArray1<i64>>, Places<'py>), (usize, usize));
 
 /// How long to sample, and what to keep: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -292,18 +292,18 @@ impl Training {
     /// those that are not 0, with their topics and words, and the shape.
     fn tables<'py>(&mut self, py: Python<'py>) -> PyResult<Tables<'py>> {
         let (n_jobs, chain) = (self.n_jobs, &mut self.chain);
-        let n_topics = chain!(&*chain, chain => chain.n_topics()) as i64;
+        let k = chain!(&*chain, chain => chain.n_topics());
         let tables = |_: &detach::Watch| {
             chain!(&mut *chain, chain => chain.restore()?);
             let tables = chain!(&*chain, chain => chain.tables());
             let found = (0..).zip(tables).filter(|(_, n)| **n > 0);
-            let cells = found.map(|(i, &n)| (i64::from(n), (i % n_topics, i / n_topics))).unzip();
-            Ok((cells, (n_topics, tables.len() as i64 / n_topics)))
+            let found = found.map(|(i, &n)| (i64::from(n), ((i % k) as i32, (i / k) as i32)));
+            Ok((found.unzip(), (k, tables.len() / k)))
         };
         let ((counts, (topics, words)), shape) =
             detach::run(py, n_jobs, None, tables)?.uninterrupted()?;
-        let array = |x: Vec<i64>| PyArray1::from_vec(py, x);
-        Ok(((array(counts), (array(topics), array(words))), shape))
+        let array = |x: Vec<i32>| PyArray1::from_vec(py, x);
+        Ok(((PyArray1::from_vec(py, counts), (array(topics), array(words))), shape))
     }
 
     /// Parameters of the current state beside φ, flat, from which a run can go on.
