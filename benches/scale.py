@@ -5,12 +5,13 @@
     python benches/scale.py workers [--tokens 20000000]
     python benches/scale.py peers [--tokens 1000000]
     python benches/scale.py threads AP.ldac.gz
+    python benches/scale.py memory 20NG.ldac.gz
 
 Each keeps its table in benches/records. Every row is measured by a process of its own, whose peak
 of memory is that of the row. `training` fits LDA in memory and on 1, 4 and 16 shards, one thread;
 `large` does so with 50,000 words and 200 topics; `workers` trains on one and two workers of a Dask
-cluster; `threads` scores a corpus and trains on one and two threads; `peers` trains with other
-packages.
+cluster; `threads` scores a corpus and trains on one and two threads; `memory` trains with thousands
+of topics; `peers` trains with other packages.
 """
 
 import multiprocessing
@@ -231,6 +232,23 @@ def threads(name: str, /) -> None:
     save(table)
 
 
+def n_words_of_fit(name: str, n_components: int) -> int:
+    """Words of documents, of which a model has been fitted."""
+    schedule = {"max_iter": 6, "thin": 1, "n_jobs": 1, "random_state": 0}
+    model = pb.LatentDirichletAllocation(n_components, **schedule).fit(pb.read_corpus(name))
+    return model.n_features_in_
+
+
+def memory(name: str, /) -> None:
+    """Peak of memory of six sweeps with many topics, of which three are kept, and of the result."""
+    columns = {"topics": ",d", "words": ",d", "GiB at most": ".2f"}
+    table = Table("scale-memory", f"{COMMAND} memory {Path(name).name}", columns, RESTS_ON)
+    for n_components in (100, 1_000, 5_000):
+        found = alone(n_words_of_fit, name, n_components)
+        table.add(n_components, found.value, found.peak)
+    save(table)
+
+
 def scored(
     train: scale_peers.Train, folder: str, test: pb.Corpus, n_topics: int, n_passes: int
 ) -> tuple[float, float]:
@@ -259,4 +277,4 @@ def peers(tokens: int = 1_000_000) -> None:
 
 
 if __name__ == "__main__":
-    main(training, large, workers, threads, peers)
+    main(training, large, workers, threads, memory, peers)

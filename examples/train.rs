@@ -19,13 +19,8 @@ fn main() -> Result<()> {
     let tokens = MemoryTokens::new(&corpus)?;
     let mut chain = Chain::new(globals, tokens, schedule, Some(&start), None, &())?;
     chain.run(schedule.max_iter, schedule.max_iter, &(), |_, _| ())?;
-    let mean = chain.mean()?;
 
-    // A chain keeps the topics of a word side by side, a model takes one topic after the other.
-    let phi: Vec<f64> = (0..N_TOPICS)
-        .flat_map(|topic| mean[..n_words * N_TOPICS].iter().skip(topic).step_by(N_TOPICS).copied())
-        .collect();
-    let model = TopicModel::lda(alpha, &phi)?;
+    let model = TopicModel::lda(alpha, &chain.mean(true)?.topics)?;
     let query = Query { event: Event::Sequence, given_length: true };
     let documents = CountMatrix::from_dense(&[vec![3, 2, 0, 0], vec![3, 0, 2, 0]])?;
     for found in score(&model, &documents, &Settings::new(query), 0, &())?.into_iter().flatten() {

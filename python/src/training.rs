@@ -19,6 +19,9 @@ use crate::regression::design;
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 type Words<'py> = Bound<'py, PyArray2<f64>>;
+type Means<'py> = (Words<'py>, Words<'py>, Floats<'py>);
+type Places<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
+type Tables<'py> = ((Bound<'py, PyArray1<i64>>, Places<'py>), (usize, usize));
 
 /// How long to sample, and what to keep: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -270,29 +273,37 @@ impl Training {
         chain!(&self.chain, chain => chain.n_sweeps())
     }
 
-    /// Posterior means: φ (V, K); the other parameters, flat: α and β, or r and p, then λ and σ² of
-    /// covariates, then ln of learned concentrations; φ² (V, K).
-    fn mean<'py>(&self, py: Python<'py>) -> PyResult<(Words<'py>, Floats<'py>, Words<'py>)> {
-        let mean = |_: &detach::Watch| chain!(&self.chain, chain => chain.mean());
-        let (mut phi, _) = detach::run(py, self.n_jobs, None, mean)?.into_parts(py);
-        let (n_cells, n_topics) =
-            chain!(&self.chain, chain => (chain.counts().len(), chain.n_topics()));
-        let mut others = phi.split_off(n_cells);
-        let squares = others.split_off(others.len() - n_cells);
-        let table = |x| PyArray1::from_vec(py, x).reshape([n_cells / n_topics, n_topics]);
-        Ok((table(phi)?, PyArray1::from_vec(py, others), table(squares)?))
+    /// Posterior means: φ (K, V), its standard deviations (K, V), and the other parameters, flat: α and
+    /// β, or r and p, then λ and σ² of covariates, then ln of learned concentrations. With `release`,
+    /// the memory of the current state is freed before; other methods make it again.
+    fn mean<'py>(&mut self, py: Python<'py>, release: bool) -> PyResult<Means<'py>> {
+        let (n_jobs, chain) = (self.n_jobs, &mut self.chain);
+        let n_topics = chain!(chain, chain => chain.n_topics());
+        let mean = |_: &detach::Watch| chain!(chain, chain => chain.mean(release));
+        let (means, _) = detach::run(py, n_jobs, None, mean)?.into_parts(py);
+        let table = |x: Vec<f64>| {
+            let n_words = x.len() / n_topics;
+            PyArray1::from_vec(py, x).reshape([n_topics, n_words])
+        };
+        Ok((table(means.topics)?, table(means.std)?, PyArray1::from_vec(py, means.others)))
     }
 
-    /// Tokens of every word in each topic, (V, K).
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
-        let (counts, n_topics) = chain!(&self.chain, chain => (chain.counts(), chain.n_topics()));
-        PyArray1::from_slice(py, counts).reshape([counts.len() / n_topics, n_topics])
-    }
-
-    /// The counts that φ rests on, (V, K): tokens that open tables of bursty topics.
-    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
-        let (counts, n_topics) = chain!(&self.chain, chain => (chain.tables(), chain.n_topics()));
-        PyArray1::from_slice(py, counts).reshape([counts.len() / n_topics, n_topics])
+    /// The counts that φ rests on, of tokens that open tables of bursty topics, as a sparse matrix (K, V):
+    /// those that are not 0, with their topics and words, and the shape.
+    fn tables<'py>(&mut self, py: Python<'py>) -> PyResult<Tables<'py>> {
+        let (n_jobs, chain) = (self.n_jobs, &mut self.chain);
+        let k = chain!(&*chain, chain => chain.n_topics());
+        let tables = |_: &detach::Watch| {
+            chain!(&mut *chain, chain => chain.restore()?);
+            let tables = chain!(&*chain, chain => chain.tables());
+            let found = (0..).zip(tables).filter(|(_, n)| **n > 0);
+            let found = found.map(|(i, &n)| (i64::from(n), ((i % k) as i32, (i / k) as i32)));
+            Ok((found.unzip(), (k, tables.len() / k)))
+        };
+        let ((counts, (topics, words)), shape) =
+            detach::run(py, n_jobs, None, tables)?.uninterrupted()?;
+        let array = |x: Vec<i32>| PyArray1::from_vec(py, x);
+        Ok(((PyArray1::from_vec(py, counts), (array(topics), array(words))), shape))
     }
 
     /// Parameters of the current state beside φ, flat, from which a run can go on.
@@ -315,9 +326,10 @@ impl Training {
     }
 
     /// Number of kept sweeps, and the sum of their parameters, flat.
-    fn kept<'py>(&self, py: Python<'py>) -> (u64, Option<Floats<'py>>) {
+    fn kept<'py>(&self, py: Python<'py>) -> PyResult<(u64, Option<Floats<'py>>)> {
         let (n, sum) = chain!(&self.chain, chain => (chain.state().n_kept, chain.kept_sum()));
-        (n, sum.map(|sum| PyArray1::from_slice(py, sum)))
+        let sum = detach::briefly(py, || sum)?;
+        Ok((n, sum.map(|sum| PyArray1::from_vec(py, sum))))
     }
 
     /// Coefficients of covariates of the sweeps after the burn-in, topics x (1 + covariates), and ln of

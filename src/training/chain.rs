@@ -2,13 +2,14 @@
 
 use super::bursts::{BurstState, RepeatedWords};
 use super::globals::{DocumentTotals, Globals, Swept, WordCounts};
+use super::kept::{KeptSums, PosteriorMeans};
 use super::limits::check_finite;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
 use super::sweeps::{BurstCounts, ExposedTokens, SweptTokens, TopicWeights};
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of, check_all, check_length};
+use crate::error::{Error, Result, array_of, check_all, check_length, room_for};
 use crate::rng::{Key, Purpose};
 
 /// A chain between two sweeps.
@@ -16,13 +17,12 @@ pub struct Chain<T> {
     globals: Box<dyn Globals>,
     tokens: T,
     schedule: Schedule,
-    /// Tokens of every word in each topic, words x topics.
+    /// Tokens of every word in each topic, words x topics; empty where they are freed.
     counts: Vec<u32>,
     /// Tokens of every word that opened tables in each topic, where some topic is bursty; else empty.
     tables: Vec<u32>,
     n_kept: u64,
-    /// Sums of φ, the other parameters and φ² over the kept sweeps, one array after the other.
-    kept_sum: Option<Vec<f64>>,
+    kept: Option<KeptSums>,
     /// Coefficients of covariates and ln of learned concentrations of every sweep after the burn-in, one
     /// after the other: intervals need more draws than means of topics, and these are small.
     kept_coefficients: Vec<f64>,
@@ -44,20 +44,18 @@ impl<T: Tokens> Chain<T> {
         observer: &dyn Observer,
     ) -> Result<Self> {
         let mut chain = Chain::at(globals, tokens, schedule)?;
-        let n_topics = chain.n_topics();
         if let Some(start) = start {
             chain.counts = find_topics(&mut chain.tokens, start, schedule.seed, begun, observer)?;
         } else {
             let at = Position::Chain { sweep: 0 };
-            let topics = FirstTopics::new(n_topics, at.key(schedule.seed));
+            let topics = FirstTopics::new(chain.n_topics(), at.key(schedule.seed));
             chain.tokens.draw_first(at, topics)?;
-            chain.tokens.count(at, n_topics, &mut chain.counts)?;
+            chain.count(at)?;
         }
         if chain.is_bursty() {
             chain.tables.clone_from(&chain.counts);
         }
-        let counts = word_counts(&chain.counts, &chain.tables);
-        chain.globals.update_topics(counts, TopicStep::Mean);
+        chain.update_topics();
         chain.tokens.commit(&chain.state(), None)?;
         Ok(chain)
     }
@@ -78,16 +76,15 @@ impl<T: Tokens> Chain<T> {
             return Err(Error::Parameter { name, index: 0, value: 0.0, domain });
         };
         let mut chain = Chain::at(globals, tokens, schedule)?;
-        let sizes = (chain.counts.len(), chain.n_parameters());
+        let (n_words, n_topics) = (chain.globals.topics().n_words(), chain.n_topics());
+        let sizes = (n_words * n_topics, chain.n_parameters());
         check_kept(state.n_kept, kept_sum.as_deref(), sizes)?;
-        let n_topics = chain.n_topics();
-        chain.tokens.count(state.position, n_topics, &mut chain.counts)?;
+        chain.n_kept = state.n_kept;
+        chain.kept = kept_sum.map(|sum| KeptSums::of_flat(&sum, n_words, n_topics));
+        chain.count(state.position)?;
         let parameters = chain.restore_bursts(&state.parameters)?;
         chain.globals.restore(sweep, parameters)?;
-        let step = if sweep > 0 { schedule.step(sweep - 1) } else { TopicStep::Mean };
-        let counts = word_counts(&chain.counts, &chain.tables);
-        chain.globals.update_topics(counts, step);
-        (chain.n_kept, chain.kept_sum) = (state.n_kept, kept_sum);
+        chain.update_topics();
         Ok(chain)
     }
 
@@ -106,27 +103,18 @@ impl<T: Tokens> Chain<T> {
     }
 
     fn at(globals: Box<dyn Globals>, tokens: T, schedule: Schedule) -> Result<Self> {
-        let n_counts = globals.topics().weights.len();
+        let n_counts = globals.topics().n_cells();
         let n_documents = tokens.lengths().len();
         let found = globals.pseudo_counts().n_documents().unwrap_or(n_documents);
         check_length("documents with covariates", found, n_documents)?;
-        let counts = array_of("counts of words by topic", n_counts, 0)?;
+        let counts = room_for("counts of words by topic", n_counts)?;
         let mut tables = vec![];
         if globals.topics().bursts.is_some() {
             check_lengths(tokens.lengths())?;
             tables = array_of("tables of words by topic", n_counts, 0)?;
         }
-        let kept_coefficients = vec![];
-        Ok(Chain {
-            globals,
-            tokens,
-            schedule,
-            counts,
-            tables,
-            n_kept: 0,
-            kept_sum: None,
-            kept_coefficients,
-        })
+        let (n_kept, kept, kept_coefficients) = (0, None, vec![]);
+        Ok(Chain { globals, tokens, schedule, counts, tables, n_kept, kept, kept_coefficients })
     }
 
     /// Number of topics.
@@ -137,7 +125,32 @@ impl<T: Tokens> Chain<T> {
     /// φ, the other parameters and the squares of φ in a flat array.
     fn n_parameters(&self) -> usize {
         let n_others = self.globals.expected().len() + self.drawn_concentrations().len();
-        2 * self.counts.len() + n_others
+        2 * self.globals.topics().n_cells() + n_others
+    }
+
+    /// Counts the topics of all tokens at a position.
+    fn count(&mut self, at: Position) -> Result<()> {
+        self.counts.resize(self.globals.topics().n_cells(), 0);
+        self.tokens.count(at, self.globals.pseudo_counts().n_topics(), &mut self.counts)
+    }
+
+    /// Sets φ of the current state, given the counts.
+    fn update_topics(&mut self) {
+        let before = self.n_sweeps().checked_sub(1);
+        let step = before.map_or(TopicStep::Mean, |n_sweeps| self.schedule.step(n_sweeps));
+        self.globals.update_topics(word_counts(&self.counts, &self.tables), step);
+    }
+
+    /// Makes the counts and φ of the current state again, if [`mean`](Self::mean) has freed them.
+    ///
+    /// # Errors
+    /// The errors of the tokens.
+    pub fn restore(&mut self) -> Result<()> {
+        if self.counts.is_empty() {
+            self.count(Position::Chain { sweep: self.n_sweeps() })?;
+            self.update_topics();
+        }
+        Ok(())
     }
 
     /// The topics of all tokens.
@@ -145,7 +158,7 @@ impl<T: Tokens> Chain<T> {
         &self.tokens
     }
 
-    /// Tokens of every word in each topic, words x topics.
+    /// Tokens of every word in each topic, words x topics; empty where [`mean`](Self::mean) has freed them.
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
@@ -190,7 +203,8 @@ impl<T: Tokens> Chain<T> {
         Ok(others)
     }
 
-    /// φ of the current state times a factor of the topic, word-major.
+    /// φ of the current state times a factor of the topic, word-major; empty where [`mean`](Self::mean) has
+    /// freed it.
     pub fn weights(&self) -> Vec<f64> {
         self.globals.topics().scaled()
     }
@@ -209,9 +223,13 @@ impl<T: Tokens> Chain<T> {
         self.tables.iter().map(|&n| f64::from(n))
     }
 
-    /// Sums of φ, the other parameters and φ² over the kept sweeps.
-    pub fn kept_sum(&self) -> Option<&[f64]> {
-        self.kept_sum.as_deref()
+    /// Sums of φ, words x topics, the other parameters and φ² over the kept sweeps, one array after the
+    /// other.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no room for them.
+    pub fn kept_sum(&self) -> Result<Option<Vec<f64>>> {
+        self.kept.as_ref().map(KeptSums::flat).transpose()
     }
 
     /// Coefficients of covariates and ln of learned concentrations of every sweep after the burn-in, one
@@ -265,6 +283,7 @@ impl<T: Tokens> Chain<T> {
     /// [`Error::Stopped`] when the observer asks to stop: the state is then that of the sweep before,
     /// but for the topics of tokens in memory, some of which have been drawn again.
     pub fn sweep(&mut self, observer: &dyn Observer) -> Result<()> {
+        self.restore()?;
         let (n_sweeps, seed) = (self.n_sweeps(), self.schedule.seed);
         let (to, step) = (Position::Chain { sweep: n_sweeps + 1 }, self.schedule.step(n_sweeps));
         let (tables, exposed) = self.globals.needs();
@@ -282,8 +301,8 @@ impl<T: Tokens> Chain<T> {
         self.globals.update(counts, Swept { n_tables, lengths, exposed }, step);
         let keeps = self.schedule.keeps(n_sweeps + 1);
         if keeps {
-            let sum = self.kept_sum.take();
-            self.kept_sum = Some(self.added(sum)?);
+            let kept = self.kept.take();
+            self.kept = Some(self.added(kept));
             self.n_kept += 1;
         }
         if n_sweeps >= self.schedule.burn_in {
@@ -292,8 +311,8 @@ impl<T: Tokens> Chain<T> {
             self.kept_coefficients.extend_from_slice(bursts.map_or(&[], BurstState::drawn));
         }
         if self.tokens.keeps_states() {
-            let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
-            self.tokens.commit(&self.state(), kept_sum)?;
+            let kept_sum = if keeps { self.kept_sum()? } else { None };
+            self.tokens.commit(&self.state(), kept_sum.as_deref())?;
         }
         Ok(())
     }
@@ -313,17 +332,28 @@ impl<T: Tokens> Chain<T> {
         }
     }
 
-    /// Posterior means of φ, the other parameters and φ² over the kept sweeps, one array after the
-    /// other; of the last state where none was kept.
+    /// Posterior means over the kept sweeps; of the last state where none was kept.
+    ///
+    /// With `release`, the counts and φ of the current state are freed first: with thousands of topics,
+    /// they are most of the memory of a chain. [`restore`](Self::restore) or the next sweep makes them
+    /// again.
     ///
     /// # Errors
     /// [`Error::Memory`] where there is no room for them.
-    pub fn mean(&self) -> Result<Vec<f64>> {
-        let Some(sum) = &self.kept_sum else { return self.added(None) };
-        let mut mean = array_of("posterior means", sum.len(), 0.0)?;
-        let factor = (self.n_kept as f64).recip();
-        mean.iter_mut().zip(sum).for_each(|(mean, sum)| *mean = sum * factor);
-        Ok(mean)
+    pub fn mean(&mut self, release: bool) -> Result<PosteriorMeans> {
+        let sums = if let Some(sums) = self.kept.take() {
+            sums
+        } else {
+            self.restore()?;
+            self.added(None)
+        };
+        if release {
+            self.counts = vec![];
+            self.globals.release_topics();
+        }
+        let means = sums.means(self.n_kept.max(1));
+        self.kept = (self.n_kept > 0).then_some(sums);
+        means
     }
 
     /// ln of the joint density of the current state, up to a constant.
@@ -331,6 +361,7 @@ impl<T: Tokens> Chain<T> {
     /// # Errors
     /// The errors of the tokens.
     pub fn ln_joint(&mut self) -> Result<f64> {
+        self.restore()?;
         let at = Position::Chain { sweep: self.n_sweeps() };
         let ln_urns = self.tokens.ln_urns(at, self.globals.pseudo_counts())?;
         let exposed = &self.exposed(at)?[..];
@@ -355,19 +386,13 @@ impl<T: Tokens> Chain<T> {
         Ok(parts)
     }
 
-    /// The expected parameters, added to a sum if it is given.
-    fn added(&self, sum: Option<Vec<f64>>) -> Result<Vec<f64>> {
-        let mut sum = match sum {
-            Some(sum) => sum,
-            None => array_of("posterior means", self.n_parameters(), 0.0)?,
-        };
-        let (phi, others) = sum.split_at_mut(self.counts.len());
-        let (others, squares) = others.split_at_mut(others.len() - self.counts.len());
-        self.globals.topics().add_expected(self.tables(), phi, squares);
-        let expected = self.globals.expected();
-        let expected = expected.iter().chain(self.drawn_concentrations());
-        others.iter_mut().zip(expected).for_each(|(sum, x)| *sum += x);
-        Ok(sum)
+    /// The expected parameters, added to sums if they are given.
+    fn added(&self, sums: Option<KeptSums>) -> KeptSums {
+        let topics = self.globals.topics();
+        let mut sums = sums.unwrap_or_else(|| KeptSums::new(topics.n_words(), self.n_topics()));
+        let others = [&self.globals.expected(), self.drawn_concentrations()].concat();
+        sums.add(topics, self.tables(), &others);
+        sums
     }
 }
 

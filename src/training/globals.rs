@@ -104,6 +104,11 @@ pub trait Globals: Send + Sync {
     /// Draws φ of the present sweep, or sets it to its mean.
     fn update_topics(&mut self, counts: WordCounts<'_>, step: TopicStep);
 
+    /// Frees φ, which [`update_topics`](Self::update_topics) makes again for the same sweep.
+    fn release_topics(&mut self) {
+        self.common_mut().topics.weights = vec![];
+    }
+
     /// Whether the parameters depend on tables of topics, and on the tokens of topics by exposure.
     fn needs(&self) -> (bool, bool);
 

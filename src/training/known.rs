@@ -32,7 +32,7 @@ impl KnownGlobals {
         check_positive("factors of topics", &factors)?;
         check_length("factors of topics", factors.len(), a.len())?;
         let mut topics = Topics::new(phi.len() / a.len(), a.len(), 1.0)?;
-        check_length("topic_word", phi.len(), topics.weights.len())?;
+        check_length("topic_word", phi.len(), topics.n_cells())?;
         (topics.weights, topics.bursts) = (phi, bursts);
         topics.scale.copy_from_slice(&factors);
         Ok(KnownGlobals { common: Common::new(topics, a, 0), factors })
@@ -59,6 +59,9 @@ impl Globals for KnownGlobals {
     fn update_topics(&mut self, counts: WordCounts<'_>, _: TopicStep) {
         self.common.topics.count(counts.tables);
     }
+
+    /// Known topics do not follow from the topics of tokens.
+    fn release_topics(&mut self) {}
 
     fn needs(&self) -> (bool, bool) {
         (false, false)

@@ -13,6 +13,7 @@ mod bursts;
 mod chain;
 mod em;
 mod globals;
+mod kept;
 mod known;
 mod lda;
 mod limits;
@@ -28,6 +29,7 @@ pub use bursts::{BurstState, Concentration};
 pub use chain::Chain;
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
 pub use globals::{Common, DocumentTotals, Globals, Swept, WordCounts};
+pub use kept::PosteriorMeans;
 pub use known::KnownGlobals;
 pub use lda::{LdaGlobals, LdaPrior};
 pub use parts::{

@@ -55,13 +55,8 @@ impl Part<'_> {
             let own = self.token_documents.get(tokens.clone()).unwrap_or_default();
             check_order(word_starts, own, documents.len())?;
             (first_document, first) = (documents.end, tokens.end);
-            DocumentBlock::ordered(
-                documents,
-                self.documents_before,
-                word_starts,
-                own,
-                &topics[tokens],
-            )
+            let before = self.documents_before;
+            DocumentBlock::ordered(documents, before, word_starts, own, &topics[tokens])
         });
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
         check_length("documents of all tokens", self.token_documents.len(), first)?;

@@ -221,15 +221,8 @@ impl<C: Deref<Target = CountMatrix>> MemoryTokens<C> {
             n_cells: counts.counts().len() as u64,
         };
         let exposures = counts.exposures().map(numbered);
-        Ok(MemoryTokens {
-            counts,
-            lengths,
-            sizes,
-            exposures,
-            blocks,
-            best: None,
-            spare: SpareTallies::default(),
-        })
+        let (best, spare) = (None, SpareTallies::default());
+        Ok(MemoryTokens { counts, lengths, sizes, exposures, blocks, best, spare })
     }
 
     /// The topics in the order of documents and cells.

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use polyabayes::CountMatrix;
 use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
 use polyabayes::training::{
-    ChainState, CorpusSizes, LdaPrior, MemoryTokens, Part, PfaPrior, Position, PseudoCounts,
-    Tokens, TopicWeights, order_tokens, sweep_part,
+    ChainState, CorpusSizes, LdaPrior, MemoryTokens, Part, PfaPrior, Position, PosteriorMeans,
+    PseudoCounts, Tokens, TopicWeights, order_tokens, sweep_part,
 };
 
 use common::{MemoryChain, drawing, lda, lda_globals, on_one_thread, pfa, uniform};
@@ -267,11 +267,11 @@ fn large_counts_are_split_as_often_as_their_posterior_says() {
 }
 
 /// All that a chain has come to.
-pub(crate) type Result = (Vec<f64>, ChainState, Option<Vec<f64>>, Vec<u16>, u64);
+pub(crate) type Result = (PosteriorMeans, ChainState, Option<Vec<f64>>, Vec<u16>, u64);
 
 pub(crate) fn result(chain: &mut MemoryChain<'_>) -> Result {
-    let (mean, state, topics) = (chain.mean().unwrap(), chain.state(), chain.tokens().topics());
-    let kept = chain.kept_sum().map(<[f64]>::to_vec);
+    let (mean, state, topics) = (chain.mean(true).unwrap(), chain.state(), chain.tokens().topics());
+    let kept = chain.kept_sum().unwrap();
     (mean, state, kept, topics, chain.ln_joint().unwrap().to_bits())
 }
 

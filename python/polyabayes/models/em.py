@@ -80,7 +80,8 @@ class TrainedByEM(TopicModel):
                 n_jobs=schedule.n_jobs,
                 progress=update,
             )
-        self.components_, self.doc_topic_prior_ = row_normalised(fitted.word_topic), fitted.alpha
+        self.components_ = row_normalised(np.ascontiguousarray(fitted.word_topic.T))
+        self.doc_topic_prior_ = fitted.alpha
         self._seal()
         self.topic_word_prior_, self.topic_counts_ = pseudo_count, fitted.n_tokens
         self.bound_, self._bound_is_of = fitted.bound, hashed

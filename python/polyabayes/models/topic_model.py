@@ -125,8 +125,10 @@ class TopicModel(BurstyTopics):
         """Train the model by Gibbs sampling (LDA also by EM, NMF by multiplicative updates).
 
         Peak memory besides the corpus is about 70 bytes per distinct word of each document, 6 per
-        further token, and 40 per topic and word of the vocabulary; there is no array of documents x
-        topics. If there is no memory for the topics, they are refused before any work.
+        further token, and 22 per topic and word of the vocabulary, or 40 if most words have tokens
+        of most topics; `callback` and `eval_corpus` add 30, `checkpoint` adds 45. There is no array
+        of documents x topics. If there is no memory for the topics, they are refused before any
+        work.
 
         Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
         sampling holds about a million of their tokens at a time. The result is the same as in
@@ -383,12 +385,12 @@ class TopicModel(BurstyTopics):
         training: _core.Training,
         schedule: Schedule,
         looks: EvaluationSchedule,
-        take: Callable[[], None],
+        take: Callable[..., None],
         checkpoint: Checkpoint | None = None,
     ) -> Self:
         """Run the sampler and store its result, whatever ends it."""
         interruption = run(training, schedule, looks, take, checkpoint, progress=self.progress)
-        return self._conclude(take, looks, interruption)
+        return self._conclude(partial(take, release=True), looks, interruption)
 
     def _conclude(
         self,
@@ -426,13 +428,21 @@ class TopicModel(BurstyTopics):
             )
 
     def _take(
-        self, documents: Corpus | Shards, before: PreviousState | None, training: _core.Training
+        self,
+        documents: Corpus | Shards,
+        before: PreviousState | None,
+        training: _core.Training,
+        *,
+        release: bool = False,
     ) -> None:
-        """Store the result of a run; `before` is the result of earlier documents, if any."""
-        phi, others, squares = training.mean()
+        """Store the result of a run; `before` is the result of earlier documents, if any.
+
+        With `release`, the memory of the run is freed first: the run is over.
+        """
+        tables = sparse.csr_array(*training.tables())
+        topics, self.components_std_, others = training.mean(release)
         parameters, draws = training.parameters(), training.kept_coefficients()
-        self.components_std_ = np.sqrt(np.maximum(squares - phi**2, 0.0)).T
-        self.components_ = row_normalised(phi)
+        self.components_ = row_normalised(topics)
         self._seal()
         concentration = concentration_of(self.topic_concentration, len(self.components_))
         if isinstance(concentration, str):
@@ -444,18 +454,18 @@ class TopicModel(BurstyTopics):
         n_own = self._take_parameters(others)
         if hasattr(self, "_design"):
             self._take_coefficients(others[n_own:-1], draws)
-        tables = sparse.csr_array(sparse.csr_matrix(training.tables().T, dtype=np.int64))
         prior = self._topic_prior(parameters) if before is None else before.topic_priors
         if concentration is None:
             concentration = self.topic_concentration_
         self._last = LastState(tables, prior, parameters, concentration)
-        self.topic_counts_ = training.counts().sum(axis=0, dtype=np.int64)
+        self.topic_counts_ = tables.sum(axis=1)
+        assigned = training.assignments()
+        if isinstance(documents, Corpus) and assigned is not None:
+            self._tokens = TokenTopics(documents, assigned)
+            self.topic_counts_ = np.bincount(assigned, minlength=len(topics))
         if before is not None:
             self.topic_counts_ += before.topic_counts
         self.n_iter_ = training.n_sweeps
-        topics = training.assignments()
-        if isinstance(documents, Corpus) and topics is not None:
-            self._tokens = TokenTopics(documents, topics)
 
     def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
         """Nats per token, and their error, from a few short runs."""
@@ -539,8 +549,7 @@ def _plain(value: Any) -> Any:
     return np.asarray(value).tolist() if isinstance(value, (np.ndarray, tuple)) else value
 
 
-def row_normalised(word_topic: Floats) -> Floats:
-    """Topics x words, divided by their row sums to remove rounding errors."""
-    topics = np.ascontiguousarray(word_topic.T)
+def row_normalised(topics: Floats) -> Floats:
+    """The same topics x words, divided by their row sums to remove rounding errors."""
     topics /= topics.sum(axis=1, keepdims=True)
     return topics

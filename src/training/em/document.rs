@@ -39,14 +39,9 @@ pub(super) struct DocumentScratch {
 
 impl DocumentScratch {
     pub(super) fn new(n_topics: usize) -> Self {
-        DocumentScratch {
-            alive: Vec::with_capacity(n_topics),
-            rows: Vec::new(),
-            tokens: Vec::with_capacity(n_topics),
-            ln_weights: Vec::with_capacity(n_topics),
-            weights: Vec::with_capacity(n_topics),
-            updated: Vec::with_capacity(n_topics),
-        }
+        let (alive, rows) = (Vec::with_capacity(n_topics), vec![]);
+        let [tokens, ln_weights, weights, updated] = [(); 4].map(|()| Vec::with_capacity(n_topics));
+        DocumentScratch { alive, rows, tokens, ln_weights, weights, updated }
     }
 
     /// Coordinate ascent from the expected tokens of each topic `doc_topic`, which it replaces.

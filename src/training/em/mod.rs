@@ -182,13 +182,9 @@ impl<'c, 'd> Em<'c, 'd> {
     ) -> Result<Self> {
         let (counts, n_topics) = (chunks.counts(), settings.alpha.len());
         let beta = settings.topic_word_prior.clamp(LEAST_START_PRIOR, MOST_START_PRIOR);
-        let start = TopicStart {
-            n_words: counts.n_words(),
-            alpha: settings.alpha.clone(),
-            beta,
-            n_sweeps: settings.start_sweeps,
-            n_starts: settings.n_starts,
-        };
+        let (n_words, alpha) = (counts.n_words(), settings.alpha.clone());
+        let (n_sweeps, n_starts) = (settings.start_sweeps, settings.n_starts);
+        let start = TopicStart { n_words, alpha, beta, n_sweeps, n_starts };
         let mut tokens = MemoryTokens::new(counts)?;
         let by_word = match find_topics(&mut tokens, &start, settings.seed, None, observer) {
             Err(Error::Stopped) => folded(&mut tokens, counts.n_words(), n_topics)?,

@@ -88,14 +88,8 @@ impl Objective {
     }
 
     fn zero(n_topics: usize) -> Self {
-        let zeros = vec![0.0; n_topics];
-        Objective {
-            value: 0.0,
-            first: zeros.clone(),
-            second: zeros,
-            length_first: 0.0,
-            length_second: 0.0,
-        }
+        let (first, second) = (vec![0.0; n_topics], vec![0.0; n_topics]);
+        Objective { value: 0.0, first, second, length_first: 0.0, length_second: 0.0 }
     }
 
     fn add_topics(&mut self, alpha: &[f64], tokens: &[f32]) {

@@ -75,16 +75,8 @@ impl PfaGlobals {
         let topics = Topics::new(n_words, r.len(), prior.topic_word)?;
         let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
         let (exposures, rates, n_tokens) = (None, vec![], vec![0; r.len()]);
-        Ok(PfaGlobals {
-            common: Common::new(topics, r, seed),
-            prior,
-            p,
-            ln_complement,
-            n_tokens,
-            n_documents,
-            exposures,
-            rates,
-        })
+        let common = Common::new(topics, r, seed);
+        Ok(PfaGlobals { common, prior, p, ln_complement, n_tokens, n_documents, exposures, rates })
     }
 
     /// The same parameters for documents of these exposures.

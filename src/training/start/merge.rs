@@ -41,13 +41,9 @@ pub(super) struct Merger<'a> {
 impl<'a> Merger<'a> {
     pub(super) fn new(counts: &'a [u32], n_tokens: &[u64]) -> Self {
         let n_topics = n_tokens.len();
-        Merger {
-            counts,
-            n_tokens: n_tokens.to_vec(),
-            merged: (0..n_topics).collect(),
-            gains: vec![0; n_topics * n_topics],
-            is_new: vec![true; n_topics],
-        }
+        let (n_tokens, merged) = (n_tokens.to_vec(), (0..n_topics).collect());
+        let (gains, is_new) = (vec![0; n_topics * n_topics], vec![true; n_topics]);
+        Merger { counts, n_tokens, merged, gains, is_new }
     }
 
     /// Topics that are left.

@@ -3,7 +3,7 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use crate::error::{Result, array_of, check_length, check_positive};
+use crate::error::{Result, check_length, check_positive, room_for};
 use crate::math::{
     ExactSum, GammaScratch, RisingTable, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate,
     ln_rising,
@@ -27,7 +27,8 @@ const VANISHED: f64 = 1e-280;
 
 /// Word-major topics, and the number of tokens of each.
 pub struct Topics {
-    /// φ_kw up to the scale of each topic, `n_words` x `n_topics`.
+    n_words: usize,
+    /// φ_kw up to the scale of each topic, `n_words` x `n_topics`; empty before an update sets them.
     pub(in crate::training) weights: Vec<f64>,
     /// Factor of the weights of each topic.
     pub(in crate::training) scale: Vec<f64>,
@@ -92,15 +93,15 @@ impl WeightScratch {
 
 impl Topics {
     pub(in crate::training) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
-        let weights = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
+        let weights = room_for("topic-word probabilities", n_words * n_topics)?;
         let (scale, n_tokens) = (vec![1.0; n_topics], vec![0; n_topics]);
-        let (own_priors, scratch) = (None, vec![]);
-        Ok(Topics { weights, scale, n_tokens, bursts: None, prior, own_priors, scratch })
+        let (bursts, own_priors, scratch) = (None, None, vec![]);
+        Ok(Topics { n_words, weights, scale, n_tokens, bursts, prior, own_priors, scratch })
     }
 
     /// The same topics with φ_k ~ Dirichlet(row k of `priors`), which is word-major.
     pub(in crate::training) fn with_priors(mut self, priors: Vec<f64>) -> Result<Self> {
-        check_length("topic priors", priors.len(), self.weights.len())?;
+        check_length("topic priors", priors.len(), self.n_cells())?;
         check_positive("topic priors", &priors)?;
         self.own_priors = Some(priors);
         Ok(self)
@@ -113,7 +114,12 @@ impl Topics {
 
     /// Size of the vocabulary.
     pub(in crate::training) fn n_words(&self) -> usize {
-        self.weights.len() / self.scale.len()
+        self.n_words
+    }
+
+    /// Words x topics.
+    pub(in crate::training) fn n_cells(&self) -> usize {
+        self.n_words * self.scale.len()
     }
 
     /// Sets weights to gamma variates (or means) whose normalised columns are φ, scales so that
@@ -126,6 +132,7 @@ impl Topics {
         let (prior, own) = (self.prior, self.own_priors.as_deref());
         let mut totals = vec![0.0; n_topics];
         self.n_tokens.fill(0);
+        self.weights.resize(self.n_words * n_topics, 0.0);
         let rounds = self.weights.chunks_mut(n_chunks * size).zip(counts.chunks(n_chunks * size));
         for (round, (weights, counts)) in rounds.enumerate() {
             let chunks = weights.par_chunks_mut(size).zip(counts.par_chunks(size));
@@ -162,7 +169,7 @@ impl Topics {
     /// Draws the topic of no tokens whose gamma variates have all underflown.
     fn redraw(&mut self, topic: usize, key: Key) {
         let n_topics = self.n_tokens.len();
-        let mut phi = vec![0.0; self.weights.len() / n_topics];
+        let mut phi = vec![0.0; self.n_words];
         let priors: Vec<f64> =
             (0..phi.len()).map(|word| self.prior_at(word * n_topics + topic)).collect();
         dirichlet(&priors, &mut phi, &mut key.rng());
@@ -172,7 +179,7 @@ impl Topics {
     }
 
     /// The Dirichlet parameter at a place of the word-major weights.
-    fn prior_at(&self, place: usize) -> f64 {
+    pub(in crate::training) fn prior_at(&self, place: usize) -> f64 {
         self.own_priors.as_deref().map_or(self.prior, |own| own[place])
     }
 
@@ -236,34 +243,11 @@ impl Topics {
         totals
     }
 
-    /// Adds E[φ | topics of all tokens] = a / A, with a = β_kw + n_kw and A = Σ_w a, to `sum`, and
-    /// E[φ² | ..] = a (a + 1) / (A (A + 1)) to `squares`; both word-major.
-    pub(in crate::training) fn add_expected(
-        &self,
-        counts: &[u32],
-        sum: &mut [f64],
-        squares: &mut [f64],
-    ) {
-        let n_topics = self.n_tokens.len();
+    /// 1 / A and 1 / (A (A + 1)) of every topic, with A = Σ_w β_kw + n_k.
+    pub(in crate::training) fn moment_scales(&self) -> Vec<[f64; 2]> {
         let totals = self.prior_totals().into_iter().zip(&self.n_tokens);
-        let scales: Vec<[f64; 2]> = totals
-            .map(|(prior, &n)| prior + n as f64)
-            .map(|total| [total.recip(), (total * (total + 1.0)).recip()])
-            .collect();
-        let size = chunk_words(n_topics) * n_topics;
-        let moments = sum.par_chunks_mut(size).zip(squares.par_chunks_mut(size));
-        moments.zip(counts.par_chunks(size)).enumerate().for_each(
-            |(chunk, ((sum, squares), n))| {
-                let places = (chunk * size..).zip(sum.iter_mut().zip(squares));
-                for (((place, (sum, square)), &n), scale) in
-                    places.zip(n).zip(scales.iter().cycle())
-                {
-                    let a = self.prior_at(place) + f64::from(n);
-                    *sum += a * scale[0];
-                    *square += a * (a + 1.0) * scale[1];
-                }
-            },
-        );
+        let totals = totals.map(|(prior, &n)| prior + n as f64);
+        totals.map(|total| [total.recip(), (total * (total + 1.0)).recip()]).collect()
     }
 }
 
