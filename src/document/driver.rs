@@ -13,10 +13,6 @@ use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of, check_length};
 use crate::rng::{Key, Purpose};
 
-/// Rounds of longer runs for a document whose error is unreliable: each has up to 32 times the
-/// samples.
-const MOST_ROUNDS: usize = 2;
-
 /// Moments of a document's topic weights θ that are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moments {
@@ -75,8 +71,8 @@ pub fn score(
     Ok(distinct.index.iter().map(|&index| scores[index].clone()).collect())
 }
 
-/// Scores a document, again by longer runs where its error rests on few of the replicates: sizes follow
-/// from the score alone. A run that would be too expensive is not begun.
+/// Scores a document, once more by longer runs, of up to 32 times the samples, where its error rests on few
+/// of the replicates: sizes follow from the score alone. A run that would be too expensive is not begun.
 fn score_document(
     law: &dyn Law,
     document: Document<'_>,
@@ -85,17 +81,13 @@ fn score_document(
     key: Key,
     observer: &dyn Observer,
 ) -> Result<Score> {
-    let mut score = law.score(document, settings, &mut key.document(document).rng(), observer)?;
-    for _ in 0..MOST_ROUNDS {
-        let Some(size) = settings.longer(&score) else { break };
-        let longer = Settings { n_samples: Some(size), ..*settings };
-        if law.check_effort(document, row, &longer).is_err() {
-            break;
-        }
-        let mut rng = key.unit(size as u64).document(document).rng();
-        score = law.score(document, &longer, &mut rng, observer)?;
+    let score = law.score(document, settings, &mut key.document(document).rng(), observer)?;
+    let Some(size) = settings.longer(&score) else { return Ok(score) };
+    let longer = Settings { n_samples: Some(size), ..*settings };
+    if law.check_effort(document, row, &longer).is_err() {
+        return Ok(score);
     }
-    Ok(score)
+    law.score(document, &longer, &mut key.unit(size as u64).document(document).rng(), observer)
 }
 
 /// Refuses what [`score`] would refuse, without any work.

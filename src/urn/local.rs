@@ -1,5 +1,7 @@
 //! The part of an urn that one document touches.
 
+use std::borrow::Cow;
+
 use super::Urn;
 use super::bursts::{Bursts, TopicBursts};
 use crate::counts::Document;
@@ -136,6 +138,28 @@ impl LocalUrn {
     /// How large the urn sum is.
     pub fn extent(&self) -> Extent {
         Extent::of(&self.counts, self.n_topics())
+    }
+
+    /// The urn with words of equal weights made one, whose count is the sum of theirs, where there are any: Z
+    /// is that of the tokens, which have no names. Bursty topics know the words of their tokens.
+    pub fn with_equal_words_merged(&self) -> Cow<'_, Self> {
+        if self.bursts.is_some() {
+            return Cow::Borrowed(self);
+        }
+        let bits = |cell: usize| self.weights(cell).iter().map(|q| q.to_bits());
+        let mut order: Vec<usize> = (0..self.n_distinct()).collect();
+        order.sort_by(|&x, &y| bits(x).cmp(bits(y)).then(x.cmp(&y)));
+        let mut groups: Vec<&[usize]> = order.chunk_by(|&x, &y| bits(x).eq(bits(y))).collect();
+        if groups.len() == self.n_distinct() {
+            return Cow::Borrowed(self);
+        }
+        groups.sort_unstable_by_key(|cells| cells[0]);
+        let count = |cells: &&[usize]| cells.iter().map(|&cell| self.counts[cell]).sum();
+        Cow::Owned(LocalUrn {
+            q: groups.iter().flat_map(|cells| self.weights(cells[0])).copied().collect(),
+            counts: groups.iter().map(count).collect(),
+            ..self.clone()
+        })
     }
 
     /// Number of topics that can produce a word of the document.

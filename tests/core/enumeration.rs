@@ -448,9 +448,25 @@ fn mean_field_is_unbiased() {
 #[test]
 fn annealing_is_unbiased() {
     for (case, n_temperatures) in cases().into_iter().zip([3, 2, 2]) {
-        for start in [Start::Prior, Start::MeanField, Start::Lowered] {
+        for start in [Start::Prior, Start::MeanField] {
             case.assert_unbiased(lanes(1), |urn, rng| {
                 annealed::ln_urn_sums(urn, start, 1, n_temperatures, rng, &())
+            });
+        }
+    }
+}
+
+/// Where a topic cannot produce a word, a relabelling hardly shows after the sweep: the probes overlook
+/// that.
+#[test]
+fn annealing_of_softened_weights_is_unbiased() {
+    let three_topics =
+        Case::new(&[0.41, 0.23, 0.67], &[0.37, 0.05, 0.31, 0.19, 0.53, 0.29], &[1, 2]);
+    let [small, larger, _] = cases();
+    for (case, most) in [(small, 3), (larger, 2), (three_topics, 2)] {
+        for n_temperatures in 1..=most {
+            case.assert_unbiased(lanes(1), |urn, rng| {
+                annealed::ln_urn_sums(urn, Start::Lowered, 1, n_temperatures, rng, &())
             });
         }
     }

@@ -45,6 +45,7 @@ pub struct ExactPlan {
 impl ExactPlan {
     /// Compares the costs of the algorithms on one document.
     pub fn new(urn: &LocalUrn) -> Self {
+        let urn = &*urn.with_equal_words_merged();
         let plan = |algorithm, cost| ExactPlan { algorithm, cost };
         let operations = |plan: &ExactPlan| {
             if plan.cost.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { plan.cost.operations }
@@ -77,6 +78,7 @@ impl ExactPlan {
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop,
     /// [`Error::Memory`](crate::Error::Memory) where there is no room.
     pub fn run(&self, urn: &LocalUrn, observer: &dyn Observer) -> Result<f64> {
+        let urn = &*urn.with_equal_words_merged();
         match (self.algorithm, urn.bursts()) {
             (Algorithm::BurstyTopics, Some(bursts)) => {
                 bursty::ln_sum_by_topics(urn, bursts, observer)

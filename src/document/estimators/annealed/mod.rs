@@ -191,10 +191,13 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
     }
 
     fn step(&self, before: f64, after: f64, chains: &TopicChains<S::Lanes>, ln_values: &mut Lanes) {
-        if self.path.start == Start::Prior && self.path.urn.bursts().is_none() {
+        let is_plain = self.path.urn.bursts().is_none();
+        let power = self.path.power(after) - self.path.power(before);
+        if is_plain && power != 0.0 {
             let ln_products = chains.ln_emission(&self.path.ln_q);
-            add(ln_values, ln_products.map(|ln_product| (after - before) * ln_product));
-        } else {
+            add(ln_values, ln_products.map(|ln_product| power * ln_product));
+        }
+        if self.path.start != Start::Prior || !is_plain {
             let [from, to] = [before, after].map(|beta| self.path.level(beta));
             add(ln_values, chains.ln_ratio(from.target(), to.target()));
         }
