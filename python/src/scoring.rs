@@ -87,6 +87,7 @@ impl ScoreSettings {
             Some("prior") => Ok(Some(Start::Prior)),
             Some("mean-field") => Ok(Some(Start::MeanField)),
             Some("lowered") => Ok(Some(Start::Lowered)),
+            Some("softened") => Ok(Some(Start::Softened)),
             Some(other) => Err(unknown("start", other)),
         }
     }

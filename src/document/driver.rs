@@ -87,7 +87,10 @@ fn score_document(
     if law.check_effort(document, row, &longer).is_err() {
         return Ok(score);
     }
-    law.score(document, &longer, &mut key.unit(size as u64).document(document).rng(), observer)
+    let mut rng = key.unit(size as u64).document(document).rng();
+    let longer = law.score(document, &longer, &mut rng, observer)?;
+    let estimate = longer.estimate.beside(score.estimate.ln_value);
+    Ok(Score { estimate, ..longer })
 }
 
 /// Refuses what [`score`] would refuse, without any work.

@@ -15,6 +15,9 @@ pub struct Score {
     pub size: usize,
     /// Estimates from smaller samples, where the settings ask for them.
     pub trace: Vec<TracePoint>,
+    /// Whether longer runs find what these missed. Runs that lower pseudo-counts choose as early, however
+    /// long they are.
+    pub gains_by_length: bool,
     /// The spread of its runs, where the sum over a corpus is wanted.
     pub spread: Option<Spread>,
 }
@@ -52,7 +55,8 @@ impl Score {
 
     /// A value without replicates.
     pub(super) fn of(estimate: Estimate, estimator: &'static Estimator) -> Self {
-        Score { estimate, estimator, size: 0, trace: Vec::new(), spread: None }
+        let (size, trace, gains_by_length, spread) = (0, Vec::new(), true, None);
+        Score { estimate, estimator, size, trace, gains_by_length, spread }
     }
 
     /// The score of the probability times exp(`ln_factor`).

@@ -158,6 +158,7 @@ impl Settings {
         if is_given
             || self.trace
             || !self.is_auto_without_target()
+            || !score.gains_by_length
             || score.estimator != Sampler::Annealed(None).estimator()
             || n_eff.is_nan()
             || n_eff >= RELIABLE_SHARE * n_replicates

@@ -448,7 +448,7 @@ fn mean_field_is_unbiased() {
 #[test]
 fn annealing_is_unbiased() {
     for (case, n_temperatures) in cases().into_iter().zip([3, 2, 2]) {
-        for start in [Start::Prior, Start::MeanField] {
+        for start in [Start::Prior, Start::MeanField, Start::Lowered] {
             case.assert_unbiased(lanes(1), |urn, rng| {
                 annealed::ln_urn_sums(urn, start, 1, n_temperatures, rng, &())
             });
@@ -466,7 +466,7 @@ fn annealing_of_softened_weights_is_unbiased() {
     for (case, most) in [(small, 3), (larger, 2), (three_topics, 2)] {
         for n_temperatures in 1..=most {
             case.assert_unbiased(lanes(1), |urn, rng| {
-                annealed::ln_urn_sums(urn, Start::Lowered, 1, n_temperatures, rng, &())
+                annealed::ln_urn_sums(urn, Start::Softened, 1, n_temperatures, rng, &())
             });
         }
     }
@@ -494,9 +494,11 @@ fn reversed_annealing_is_unbiased() {
 #[test]
 fn annealing_that_opens_topics_is_unbiased() {
     let case = Case::new(&[0.31, 0.02], &[0.41, 0.53, 0.67, 0.29], &[1, 1]);
-    case.assert_unbiased(lanes(1), |urn, rng| {
-        annealed::ln_urn_sums(urn, Start::Lowered, 1, 2, rng, &())
-    });
+    for start in [Start::Lowered, Start::Softened] {
+        case.assert_unbiased(lanes(1), |urn, rng| {
+            annealed::ln_urn_sums(urn, start, 1, 2, rng, &())
+        });
+    }
 }
 
 /// Unbiased from every state that the search comes to.

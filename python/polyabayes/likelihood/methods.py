@@ -54,7 +54,7 @@ _OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "order": partial(checks.whole_number, most=2),
     "n_iterations": partial(_SOME, least=0),
     "n_conditional_samples": _SOME,
-    "start": partial(checks.choice, choices=("mean-field", "prior", "lowered")),
+    "start": partial(checks.choice, choices=("mean-field", "prior", "lowered", "softened")),
 }
 
 

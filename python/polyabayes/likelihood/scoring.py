@@ -214,7 +214,8 @@ def log_likelihood(
         * ``"l2r"``: ``{"n_conditional_samples": 10}`` estimates conditionals by that many
           multinomial draws (eq. 20) in place of exact sums.
         * ``"annealed"``: ``{"start": ...}`` runs chains in every document, from ``"mean-field"``,
-          from ``"lowered"`` (mean field with raised pseudo-counts; finds topics with tiny priors)
+          from ``"lowered"`` (mean field with raised pseudo-counts; finds topics with tiny priors),
+          from ``"softened"`` (the same, and flatter words; where such topics share words)
           or from the ``"prior"`` (far worse, for comparison).
 
     Returns

@@ -33,6 +33,8 @@ pub(crate) enum Opening {
     Late,
     /// The same, where they would hardly get there at all.
     Rare,
+    /// The same, with softened weights of words.
+    Softened,
 }
 
 /// A sampler made ready for a document. The draws that make it ready are no part of an estimate:
@@ -69,7 +71,7 @@ impl<'a> Prepared<'a> {
             Sampler::Annealed(start) => Basis::new(start, urn, size, rng, observer)?,
             _ => Basis::Plain,
         };
-        let is_lowered = matches!(&basis, Basis::Path(path) if path.start == Start::Lowered);
+        let is_lowered = matches!(&basis, Basis::Path(path) if path.start.lowers());
         let opening = if is_lowered { Opening::Rare } else { Opening::ByToken };
         Ok(Prepared { sampler, urn, basis, opening })
     }
@@ -152,6 +154,17 @@ impl<'a> Prepared<'a> {
         let Some(rarest) = rarest else { return Ok(None) };
         let path = UrnPath::refined(self.urn, Start::Lowered, REFINING, rng, observer)?;
         let opening = if rarest <= rare { Opening::Rare } else { Opening::Late };
+        Ok(Some(Prepared { basis: Basis::Path(path), opening, ..*self }))
+    }
+
+    /// The same with softened weights, where `auto` lowers pseudo-counts and no topic is bursty.
+    pub(crate) fn softened(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Option<Self>> {
+        let is_lowered = matches!(&self.basis, Basis::Path(path) if path.start == Start::Lowered);
+        if !is_lowered || self.urn.bursts().is_some() {
+            return Ok(None);
+        }
+        let path = UrnPath::refined(self.urn, Start::Softened, REFINING, rng, observer)?;
+        let opening = Opening::Softened;
         Ok(Some(Prepared { basis: Basis::Path(path), opening, ..*self }))
     }
 

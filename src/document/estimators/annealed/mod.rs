@@ -174,7 +174,7 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
             Some(lists) if !level.is_full => {
                 chains.sweep_words(Some(lists), level.target(), order, observer)
             }
-            _ if self.path.start == Start::Lowered => {
+            _ if self.path.start.lowers() => {
                 if order == SweepOrder::Forward {
                     chains.relabel(level.target());
                     chains.open_or_close(level.target(), &self.path.openings);

@@ -46,9 +46,8 @@ fn has_small(urn: &LocalUrn) -> bool {
 /// close freely there.
 const RAISED: f64 = 0.1;
 
-/// Power of the weights of words until then: a choice among topics that may share the same words is not
-/// made before pseudo-counts count. In four documents of topics in a ring, runs of all weights
-/// were low by 1.3 to 6.5 nats and agreed; powers of .4 to .5 were best there, .7 misses two.
+/// Power of softened weights until then. In three documents of topics in a ring, where runs of all
+/// weights are low by 3 to 6.5 nats and agree, powers of .4 to .5 were best; .7 misses two.
 const SOFTENED: f64 = 0.5;
 
 /// Steps in which the power rises to 1, each of which takes as long as a short sweep.
@@ -84,8 +83,7 @@ pub enum Start {
     /// Independent tokens under the balls m that the mean field expects:
     /// `γ_β(k) = Π ((1-β) m + β (a + n)) q`, an urn at every β.
     MeanField,
-    /// The same with raised pseudo-counts and the weights of words to a power below 1, which are
-    /// then brought to a, on a logarithmic scale, and to 1.
+    /// The same with raised pseudo-counts, which are then lowered to a on a logarithmic scale.
     ///
     /// A topic of pseudo-count a costs ln a to open, so that chains at fixed a leave it closed, and
     /// agree with one another on what they all miss. Here all topics are open first, and those
@@ -93,6 +91,16 @@ pub enum Start {
     /// ([`TopicChains::relabel`]) choose among them, and moves of all tokens of a topic to others and
     /// back ([`TopicChains::open_or_close`]) lead from closed topics to open ones.
     Lowered,
+    /// The same with softened weights q of words, whose power rises to 1 as pseudo-counts fall: a choice
+    /// among topics that share words is made where pseudo-counts count.
+    Softened,
+}
+
+impl Start {
+    /// Whether pseudo-counts are raised first.
+    pub(in crate::document) fn lowers(self) -> bool {
+        matches!(self, Start::Lowered | Start::Softened)
+    }
 }
 
 /// Distributions from the start to the urn.
@@ -125,19 +133,19 @@ impl<'a> UrnPath<'a> {
     ) -> Result<Self> {
         let (expected, ln_q) = (urn.pseudo_counts().to_vec(), Vec::new());
         let raised = match start {
-            Start::Lowered => urn.pseudo_counts().iter().map(|a| a.max(RAISED)).collect(),
+            _ if start.lowers() => urn.pseudo_counts().iter().map(|a| a.max(RAISED)).collect(),
             _ => Cow::Borrowed(urn.pseudo_counts()),
         };
         let weights = RefCell::new((1.0, Rc::from(urn.all_weights())));
         let openings = Vec::new();
         let mut path =
             UrnPath { urn, start, expected, ln_q, weights, raised, openings, bend: 2, lists: None };
-        if start != Start::MeanField {
+        if matches!(start, Start::Prior | Start::Softened) {
             path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect();
         }
         match start {
             Start::Prior => {}
-            Start::MeanField | Start::Lowered => {
+            Start::MeanField | Start::Lowered | Start::Softened => {
                 let mean_field = MeanField::first_order(n_iterations);
                 let g = mean_field::responsibilities(urn, mean_field, observer)?;
                 path.expected = mean_field::expected_balls(urn, &g);
@@ -166,7 +174,7 @@ impl<'a> UrnPath<'a> {
     ) -> Result<Self> {
         let mut path = UrnPath::new(urn, start, FIRST_ITERATIONS, observer)?;
         let mut held = path.refine(n_sweeps, rng, observer)?;
-        if start == Start::Lowered {
+        if start.lowers() {
             return Ok(path);
         }
         let lists = match path.independent_words(observer)? {
@@ -319,7 +327,7 @@ impl<'a> UrnPath<'a> {
     /// Inverse temperatures of annealing in `n` steps, denser where the path bends. Those from 1 to 2
     /// lower the pseudo-counts, in half of the steps.
     pub(super) fn betas(&self, n: usize) -> Vec<f64> {
-        let n_lowering = if self.start == Start::Lowered { n.div_ceil(2) } else { 0 };
+        let n_lowering = if self.start.lowers() { n.div_ceil(2) } else { 0 };
         let n = n - n_lowering;
         let beta = |t: usize| {
             let share = t as f64 / n.max(1) as f64;
@@ -359,7 +367,7 @@ impl<'a> UrnPath<'a> {
     pub(super) fn power(&self, beta: f64) -> f64 {
         match self.start {
             Start::Prior => beta,
-            Start::Lowered if self.urn.bursts().is_none() => {
+            Start::Softened if self.urn.bursts().is_none() => {
                 let step = (SOFTENED_STEPS * (beta - 1.0).max(0.0)).ceil();
                 SOFTENED + (1.0 - SOFTENED) * step / SOFTENED_STEPS
             }
@@ -370,7 +378,7 @@ impl<'a> UrnPath<'a> {
     /// q to a power.
     fn weights(&self, power: f64) -> Rc<[f64]> {
         let mut last = self.weights.borrow_mut();
-        if last.0 != power {
+        if last.0.to_bits() != power.to_bits() {
             let weight =
                 |&ln_q: &f64| if ln_q > f64::NEG_INFINITY { (power * ln_q).exp() } else { 0.0 };
             *last = (power, self.ln_q.iter().map(weight).collect());
@@ -411,7 +419,7 @@ impl<'a> UrnPath<'a> {
 
     /// Multiply-adds of one chain through so many steps, about.
     pub(crate) fn cost(&self, n_temperatures: usize) -> f64 {
-        if self.start == Start::Lowered {
+        if self.start.lowers() {
             return lowered_cost(self.urn, n_temperatures);
         }
         let full = self.urn.n_tokens() as f64 * self.urn.n_topics() as f64;

@@ -6,6 +6,7 @@ pub(super) mod totals;
 use crate::control::Observer;
 use crate::document::estimators::annealed::rare::may_need;
 use crate::document::estimators::annealed::single_topic;
+use crate::document::estimators::prepared::Opening;
 use crate::document::estimators::runs::Runs;
 use crate::document::{Score, Settings, TracePoint};
 use crate::error::Result;
@@ -61,7 +62,8 @@ pub(crate) fn estimate(
     } else if replicates.is_heavy {
         estimate.n_eff = 0.0;
     }
-    Ok(Score { size, trace, ..Score::of(estimate, prepared.estimator()) })
+    let gains_by_length = prepared.opening == Opening::ByToken;
+    Ok(Score { size, trace, gains_by_length, ..Score::of(estimate, prepared.estimator()) })
 }
 
 /// Sample sizes from 1 to `size`, some for every tenfold.

@@ -11,7 +11,7 @@ use crate::document::estimators::sampler::{Pilot, Sampler};
 use crate::document::settings::{AUTO_EXACT, BUDGET, Method, RARE_EXACT, Settings};
 use crate::error::Result;
 use crate::estimate::{Estimate, log_normal_error};
-use crate::math::variance;
+use crate::math::{LogSum, variance};
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
@@ -31,6 +31,11 @@ const LEAST_LOWERED: usize = 100;
 /// Most runs of a replicate: Student's law of 64 has 1 in 6,000 beyond 4 errors, that of 16 has 1 in 900.
 const MOST_RUNS: usize = 4;
 
+/// The same where weights are softened, and how much shorter these runs are: many short runs
+/// end in more ways than few long ones, which settle before pseudo-counts count.
+const MOST_SOFTENED: usize = 64;
+const SHORTER: usize = 4;
+
 /// Binary digits of the largest size that a budget may allow.
 const LARGEST_BITS: u32 = 31;
 
@@ -40,10 +45,15 @@ const SHARE_BESIDE: f64 = 0.2;
 /// Difference from the smaller run, in standard errors, that is no sign of anything.
 const PLAIN_DRIFT: f64 = 2.0;
 
-/// The size of a sampler, and smaller runs beside, where there are any.
+/// ln of how many times more another path finds if it is taken: twice as much, since its errors are larger.
+const MORE: f64 = std::f64::consts::LN_2;
+
+/// The size of a sampler, and what other runs tell, where there are any.
 pub(crate) struct Choice {
     pub(crate) size: usize,
     pub(crate) beside: Option<SmallerRuns>,
+    /// ln of the mean Ẑ of runs along another path.
+    other: f64,
 }
 
 /// Runs of another size, which are no part of the estimate.
@@ -53,6 +63,10 @@ pub(crate) struct SmallerRuns {
 }
 
 impl Choice {
+    fn new(size: usize, beside: Option<SmallerRuns>) -> Self {
+        Choice { size, beside, other: f64::NEG_INFINITY }
+    }
+
     /// The estimate from these runs, its error by what the smaller runs tell as well.
     ///
     /// A standard error of 16 runs is too small by chance in some documents, most of all where
@@ -61,6 +75,7 @@ impl Choice {
     /// from the smaller runs beyond what the errors of both explain: replicates that agree with
     /// each other may all have missed something.
     pub(crate) fn with_beside(&self, estimate: Estimate, ln_sums: &[f64]) -> Estimate {
+        let estimate = estimate.beside(self.other);
         let Some(SmallerRuns { size, ln_sums: smaller }) = &self.beside else { return estimate };
         let beside = Estimate::from_replicates(smaller, smaller.len() * size);
         let share = *size as f64 / self.size as f64;
@@ -93,6 +108,22 @@ impl<'a, O: Observer> Sizing<'a, O> {
             prepared = lowered;
             choice = self.choice(&prepared, rng)?;
         }
+        if self.is_free()
+            && let Some(SmallerRuns { size, ln_sums }) = &choice.beside
+            && let Some(softened) = prepared.softened(rng, self.observer)?
+        {
+            let size = (size / SHORTER).max(LEAST_LOWERED);
+            let runs = Runs { n: 2 * SHORTER * ln_sums.len(), sizes: &[size] };
+            let found = softened.ln_urn_sums(runs, rng, self.observer)?;
+            let [other, own] = [&found, ln_sums].map(|x| x.iter().copied().collect::<LogSum>());
+            let (other, own) = (other.ln_mean(), own.ln_mean());
+            if other > own + MORE {
+                prepared = softened;
+                choice = Choice { size, beside: None, other: own };
+            } else {
+                choice.other = other;
+            }
+        }
         let choice = self.for_target(&prepared, choice, rng)?;
         Ok((prepared, choice))
     }
@@ -112,11 +143,11 @@ impl<'a, O: Observer> Sizing<'a, O> {
     /// The size asked for, or the default, or what pilots find.
     fn choice(&self, prepared: &Prepared<'_>, rng: &mut Rng) -> Result<Choice> {
         match (self.settings.size(prepared.sampler), prepared.sampler.pilot()) {
-            (Some(size), _) => Ok(Choice { size, beside: None }),
-            (None, None) => Ok(Choice { size: 1, beside: None }),
+            (Some(size), _) => Ok(Choice::new(size, None)),
+            (None, None) => Ok(Choice::new(1, None)),
             (None, Some(pilot)) if matches!(self.settings.method, Method::Sample(_)) => {
                 let size = self.size_from(prepared, pilot, &self.pilot_runs(prepared, pilot, rng)?);
-                Ok(Choice { size, beside: None })
+                Ok(Choice::new(size, None))
             }
             (None, Some(pilot)) => self.best(prepared, pilot, rng),
         }
@@ -132,12 +163,12 @@ impl<'a, O: Observer> Sizing<'a, O> {
         let size = self.size_from(prepared, pilot, &ln_sums);
         let smaller = (SHARE_BESIDE * size as f64) as usize;
         if smaller <= pilot.size {
-            return Ok(Choice { size, beside: Some(SmallerRuns { size: pilot.size, ln_sums }) });
+            return Ok(Choice::new(size, Some(SmallerRuns { size: pilot.size, ln_sums })));
         }
         let pilot = Pilot { size: smaller, ..pilot };
         let ln_sums = self.pilot_runs(prepared, pilot, rng)?;
         let size = self.size_from(prepared, pilot, &ln_sums).max(smaller);
-        Ok(Choice { size, beside: Some(SmallerRuns { size: smaller, ln_sums }) })
+        Ok(Choice::new(size, Some(SmallerRuns { size: smaller, ln_sums })))
     }
 
     /// ln Ẑ of the pilot's runs.
@@ -176,7 +207,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
         let most = self.largest(prepared).clamp(pilot.least, MOST);
         let least = match prepared.opening {
             _ if self.settings.method != Method::Auto => 0,
-            Opening::ByToken => 0,
+            Opening::ByToken | Opening::Softened => 0,
             Opening::Late => self.within(prepared, AUTO_EXACT),
             Opening::Rare => self.within(prepared, RARE_EXACT / MOST_RUNS as f64),
         };
@@ -191,7 +222,8 @@ impl<'a, O: Observer> Sizing<'a, O> {
             return 1;
         }
         let operations = self.settings.n_replicates as f64 * prepared.cost(size);
-        ((BUDGET / operations) as usize).clamp(1, MOST_RUNS)
+        let most = if prepared.opening == Opening::Softened { MOST_SOFTENED } else { MOST_RUNS };
+        ((BUDGET / operations) as usize).clamp(1, most)
     }
 
     /// The choice for a target error: twice the size at which a pilot reaches it. The estimate's own
@@ -259,7 +291,7 @@ mod tests {
         let alone = Estimate::from_replicates(&LN_SUMS, 400);
         let beside = |smaller: [f64; 4]| {
             let beside = Some(SmallerRuns { size: 20, ln_sums: smaller.to_vec() });
-            Choice { size: 100, beside }.with_beside(alone, &LN_SUMS)
+            Choice::new(100, beside).with_beside(alone, &LN_SUMS)
         };
         let (pooled, together) = ((0.01 + 0.2) / 6.0_f64, beside([-3.0, -4.0, -3.0, -4.0]));
         assert!((together.std_error - (pooled.exp_m1() / 4.0).sqrt()).abs() < 1e-12);
