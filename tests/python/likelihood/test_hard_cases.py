@@ -135,7 +135,9 @@ def test_errors_of_equal_completions_add_up():
 
 # The tokens of any word bring back topics that the observed ones rule out.
 def test_exact_completion_looks_at_the_cost_of_the_denominator():
-    model = known_pfa(0.5, np.linspace(0.2, 0.8, 40), np.kron(np.eye(40), np.full((1, 30), 1 / 30)))
+    topics = np.kron(np.eye(40), np.full((1, 30), 1 / 30))
+    topics[:20] = np.random.default_rng(0).dirichlet(np.ones(1200), 20)
+    model = known_pfa(0.5, np.linspace(0.2, 0.8, 40), topics)
     observed, held_out = np.zeros((2, 1, 1200), dtype=int)
     observed[0, :60:2], held_out[0, 1:60:2] = 1, 1
     with pytest.raises(errors.BudgetExceededError):

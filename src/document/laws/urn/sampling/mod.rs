@@ -7,10 +7,11 @@ use crate::control::Observer;
 use crate::document::estimators::annealed::rare::may_need;
 use crate::document::estimators::annealed::single_topic;
 use crate::document::estimators::prepared::Opening;
-use crate::document::estimators::runs::Runs;
+use crate::document::estimators::runs::{Replicates, Runs};
 use crate::document::{Score, Settings, TracePoint};
 use crate::error::Result;
 use crate::estimate::Estimate;
+use crate::math::LogSum;
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 use sizing::Sizing;
@@ -29,12 +30,19 @@ pub(crate) fn estimate(
     let (prepared, choice) = sizing.ready(rng)?;
     let sampler = prepared.sampler;
     let size = sizing.made(&prepared, choice.size);
-    let n_each = sizing.runs_each(&prepared, size);
+    let mut n_each = sizing.runs_each(&prepared, size);
     let n = n_each * settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
-    let replicates = prepared.replicates(Runs { n, sizes: &sizes }, rng, observer)?;
+    let Replicates { mut ln_values, is_heavy } =
+        prepared.replicates(Runs { n, sizes: &sizes }, rng, observer)?;
+    if prepared.opening == Opening::Softened {
+        // Most runs end where little is, nats apart: the error is that of their means.
+        let mean = |runs: &[f64]| runs.iter().copied().collect::<LogSum>().ln_mean();
+        ln_values = ln_values.chunks(n_each).map(mean).collect();
+        n_each = 1;
+    }
     let at = |index: usize| -> Vec<f64> {
-        replicates.ln_values.iter().skip(index).step_by(sizes.len()).copied().collect()
+        ln_values.iter().skip(index).step_by(sizes.len()).copied().collect()
     };
     let ln_least = single_topic::ln_least(urn);
     // Its error holds what it misses for certain.
@@ -59,7 +67,7 @@ pub(crate) fn estimate(
     if may_need(urn, prepared.closed()) {
         // Replicates may agree on what they all miss.
         estimate.n_eff = f64::NAN;
-    } else if replicates.is_heavy {
+    } else if is_heavy {
         estimate.n_eff = 0.0;
     }
     let gains_by_length = prepared.opening == Opening::ByToken;
