@@ -108,24 +108,36 @@ impl<'a, O: Observer> Sizing<'a, O> {
             prepared = lowered;
             choice = self.choice(&prepared, rng)?;
         }
-        if self.is_free()
-            && let Some(SmallerRuns { size, ln_sums }) = &choice.beside
-            && let Some(softened) = prepared.softened(rng, self.observer)?
-        {
-            let size = (size / SHORTER).max(LEAST_LOWERED);
-            let runs = Runs { n: 2 * SHORTER * ln_sums.len(), sizes: &[size] };
-            let found = softened.ln_urn_sums(runs, rng, self.observer)?;
-            let [other, own] = [&found, ln_sums].map(|x| x.iter().copied().collect::<LogSum>());
-            let (other, own) = (other.ln_mean(), own.ln_mean());
-            if other > own + MORE {
-                prepared = softened;
-                choice = Choice { size, beside: None, other: own };
-            } else {
-                choice.other = other;
-            }
+        if self.is_free() {
+            return self.softened_or(prepared, choice, rng);
         }
         let choice = self.for_target(&prepared, choice, rng)?;
         Ok((prepared, choice))
+    }
+
+    /// The path of softened weights, where pseudo-counts are lowered and short runs find far more along it.
+    fn softened_or(
+        &self,
+        prepared: Prepared<'a>,
+        choice: Choice,
+        rng: &mut Rng,
+    ) -> Result<(Prepared<'a>, Choice)> {
+        let Some(SmallerRuns { size, ln_sums }) = &choice.beside else {
+            return Ok((prepared, choice));
+        };
+        let Some(softened) = prepared.softened(rng, self.observer)? else {
+            return Ok((prepared, choice));
+        };
+        let size = (size / SHORTER).max(LEAST_LOWERED);
+        let runs = Runs { n: 2 * SHORTER * ln_sums.len(), sizes: &[size] };
+        let found = softened.ln_urn_sums(runs, rng, self.observer)?;
+        let ln_mean = |ln_sums: &[f64]| ln_sums.iter().copied().collect::<LogSum>().ln_mean();
+        let [other, own] = [&found, ln_sums].map(|ln_sums| ln_mean(ln_sums));
+        if other > own + MORE {
+            Ok((softened, Choice { size, beside: None, other: own }))
+        } else {
+            Ok((prepared, Choice { other, ..choice }))
+        }
     }
 
     /// The sampler of the settings, that of `auto` being annealing unless they ask for particles,
