@@ -142,13 +142,11 @@ impl<'a> Prepared<'a> {
         if self.sampler != Sampler::Annealed(None) {
             return Ok(None);
         }
-        let rare = urn_path::rare(size);
+        let (rare, factor) = (urn_path::rare(size), if late { LATE } else { 1.0 });
         let rarest = match &self.basis {
-            Basis::Path(path) if path.start == Start::MeanField => {
-                path.rarest(if late { LATE * rare } else { rare })
-            }
+            Basis::Path(path) if path.start == Start::MeanField => path.rarest(factor * rare),
             // However many draws: chains did not open the topics that its laws miss.
-            Basis::Mixture(_) if may_need(self.urn, table::CLOSED) => Some(rare),
+            Basis::Mixture(_) if may_need(self.urn, factor * table::CLOSED) => Some(rare),
             _ => None,
         };
         let Some(rarest) = rarest else { return Ok(None) };
