@@ -113,6 +113,14 @@ def small(rng: Rng, form: str) -> Case:
     return urn(rng, prior, phi, of_some(rng, phi, n_tokens))
 
 
+def costly_ring(rng: Rng) -> Case:
+    """Six topics in a ring, each of its own cost: either half of them covers all words."""
+    prior, p = np.exp(rng.uniform(np.log(1e-8), np.log(0.05), 6)), rng.uniform(0.2, 0.9, 6)
+    phi = ring(rng, 6)
+    gap = pb.PoissonFactorAnalysis.from_parameters(topic_word=phi, shape=prior, probability=p)
+    return Case(gap, drawn(rng, np.full((1, 6), 1 / 6) @ phi, size(rng, 20, 100)))
+
+
 def similar(rng: Rng) -> Case:
     """Topics around one distribution of words."""
     n_topics, base = size(rng, 3, 30), rng.dirichlet(np.full(200, 0.3))
@@ -171,6 +179,7 @@ SMALL: dict[str, Callable[[Rng], Case]] = {
     "small symmetric priors": partial(small, form="symmetric"),
     "small priors beside large ones": partial(small, form="one-sided"),
     "priors of all magnitudes": partial(small, form="mixed"),
+    "costly rings": costly_ring,
 }
 # A new kind is one row: its name, and a function that draws a case.
 KINDS: dict[str, Callable[[Rng], Case]] = {

@@ -91,6 +91,32 @@ def in_a_ring(n_topics, least):
     return topics / topics.sum(axis=1, keepdims=True)
 
 
+# Topics 0, 2, 4 of a ring hold all words, and so do 1, 3, 5: runs choose while pseudo-counts are
+# raised, where those are likelier that cost more in the end, and agree.
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+@pytest.mark.parametrize(
+    ("counts", "ln_prior", "probability"),
+    [
+        ([10, 10, 7, 6, 7, 7], [-14, -8.3, -9.2, -9.3, -14, -4.2], [68, 74, 64, 39, 66, 62]),
+        ([7, 6, 11, 6, 11, 5], [-14.6, -14.7, -8.8, -10.3, -14.6, -3.4], [88, 86, 87, 55, 70, 81]),
+        ([10, 10, 4, 7, 9, 6], [-9.3, -5.2, -16.3, -8.9, -5.1, -3], [33, 21, 80, 37, 39, 58]),
+    ],
+)
+def test_topics_that_share_words_are_chosen_by_what_they_cost(counts, ln_prior, probability):
+    shared = np.eye(6) + np.roll(np.eye(6), 1, axis=1)
+    topics = np.where(shared > 0, 1.0, np.exp(-7))
+    topics /= topics.sum(axis=1, keepdims=True)
+    model = known_pfa(np.exp(ln_prior), np.array(probability) / 100, topics)
+    exact = pb.log_likelihood(model, [counts], "exact").total
+    options = {"n_samples": 1_000, "options": {"start": "lowered"}}
+    lowered = pb.log_likelihood(model, [counts], "annealed", random_state=0, **options)
+    assert lowered.total < exact - 6 * lowered.total_std_error
+    found = pb.log_likelihood(model, [counts], budget=1e4, random_state=0)
+    assert found.methods == ["annealed"]
+    assert found.total_std_error < 1
+    assert found.total == pytest.approx(exact, abs=4 * found.total_std_error)
+
+
 # Half of the words of a topic are those of the next, so that tokens must change topics together.
 # The truth: 32 lowered runs of 20,000 temperatures.
 def test_topics_of_a_small_symmetric_prior_replace_one_another():
