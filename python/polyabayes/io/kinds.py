@@ -132,15 +132,21 @@ def _filled(
     """A remedy with names of files and the options; `first` is the first file of a folder."""
     taker, options = asked
     files, is_folder, others = files_code(path, first.suffix), path.is_dir(), ""
+    within = held = ""
     if "json_normalize" in remedy:
         rows = [*_objects(first if is_folder else path, encoding)]
+        # Of several lists, that which has the column.
+        names = map(options.get, ("text", "word", "ids"))
+        name = next((str(x).split(".")[0] for x in names if x), "")
+        within = f" and any({name!r} in own for own in x if isinstance(own, dict))" * bool(name)
+        held = within * (name not in (rows or [{}])[0] and any(name in row for row in rows))
         options, others = named_within(options, lambda x: [row.get(x) for row in rows])
     told = delimited.encoding_code(encoding)
     text = f"x.read_text({told[2:]})" if is_folder else delimited.text_code(path, encoding)
     code = {"path": "x" if "{each}" in remedy else repr(str(path)), "content": text}
     code |= {"each": f" for x in {files}" * is_folder, "encoding": told[2:], "files": files}
     code |= {"bytes": re.sub(r"read_text\(.*\)$", "read_bytes()", text), "first": repr(str(first))}
-    code |= _FORMATS | _asked(taker, options)
+    code |= _FORMATS | _asked(taker, options) | {"held": held, "within": within}
     return _READ.sub(rf"\g<0>{told}", remedy).format(**code) + others
 
 
