@@ -165,9 +165,8 @@ def _warn_of_items(texts: list[str]) -> None:
     """Warn of lists of items, such as baskets: a few words each, and no sentences."""
     for sep in (*";|,", "||", " / ", "\n"):
         key, items = sep.strip(" ")[0], [x.strip() for text in texts for x in text.split(sep)]
-        are_short = all(
-            x.count(" ") < _WORDS_OF_ITEM and x[-1:] not in ".!?" and key not in x for x in items
-        )
+        are_short = all(x.count(" ") < _WORDS_OF_ITEM and x[-1:] not in ".!?" for x in items)
+        are_short &= key not in "".join(items)
         # Verses and phrases are short, too, but seldom recur.
         is_plain = sep[0] not in " \n"
         is_long = is_plain and any(text.count(sep) > 1 for text in texts)
