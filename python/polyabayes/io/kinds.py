@@ -76,7 +76,7 @@ def refuse_other_folders(path: Path, options: dict[str, Any]) -> None:
             sep = delimited.separator_of(lines) or " "
             call = CALLS["rows of files"].replace("{sep}", repr(sep)) * ("columns" not in code)
             each = _filled(call, path, encoding, asked, first)
-            each += f"polyabayes.read_corpus({str(first)!r}, {code}) reads it"
+            each += f"polyabayes.read_corpus({str(first)!r}, {code}) reads the first"
     if each:
         raise InvalidArgumentError(f"{path} has files as {first}, {kind}: {each}; or {_AS_TEXT}")
 
