@@ -137,9 +137,8 @@ def checked_labels(labels: Any, name: str) -> Words:
     entries = list(labels)
     for position, label in enumerate(entries):
         if not isinstance(label, str):
-            raise InvalidTypeError(
-                CALLS["no str"].format(name, position, label, type(label).__name__)
-            )
+            told = CALLS["no str"].format(name, position, label, type(label).__name__)
+            raise InvalidTypeError(told)
     # Lone surrogates, such as Python makes of bytes of a file name that are no UTF-8.
     if half := re.search("(?m)^.*?[\ud800-\udfff]", "\n".join(entries)):
         raise InvalidArgumentError(CALLS["half"].format(name, half[0]))

@@ -17,7 +17,7 @@ _NAMES, CALLS = (
 NAMES = {kind: tuple(names.split("|")) for kind, names in _NAMES.items()}
 # Headers of names and of measures, which count no word, and kinds of headers, without blanks and
 # signs.
-OF_NAMES, _MEASURED = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured"))
+NAMED, _MEASURED = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured"))
 _KINDS = ["times", "units", "items", "amounts", "words in rows", "players", "games"]
 _HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(NAMES['end'])})?s?") for x in _KINDS}
 
@@ -35,7 +35,7 @@ def named_rows(names: Sequence[str]) -> str | None:
 
 def names_documents(name: str) -> bool:
     """Whether the header is that of names of documents."""
-    return name.lower() in NAMES["document"] or bool(OF_NAMES.fullmatch(name))
+    return name.lower() in NAMES["document"] or bool(NAMED.fullmatch(name))
 
 
 def is_headed(name: str, kind: str) -> bool:
@@ -46,7 +46,7 @@ def is_headed(name: str, kind: str) -> bool:
 def counts_nothing(name: str) -> bool:
     """Whether the header is that of names or properties, unless it is a word."""
     is_property = name.lower() in NAMES["row"] or plain(name) in NAMES["no counts"]
-    return is_property or bool(OF_NAMES.fullmatch(name) or _MEASURED.fullmatch(name))
+    return is_property or bool(NAMED.fullmatch(name) or _MEASURED.fullmatch(name))
 
 
 def plain(header: str) -> str:

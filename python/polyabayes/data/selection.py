@@ -313,9 +313,8 @@ class Selectable:
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:
-                raise InvalidArgumentError(
-                    f"{argument(name)}: document {row} has no label ({value})"
-                )
+                told = f"{argument(name)}: document {row} has no label ({value})"
+                raise InvalidArgumentError(told)
         return found
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
@@ -374,9 +373,8 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        raise InvalidArgumentError(
-            CALLS["undivided"].format(argument("groups"), len(by_draw), n_test)
-        )
+        told = CALLS["undivided"].format(argument("groups"), len(by_draw), n_test)
+        raise InvalidArgumentError(told)
     return np.isin(groups, by_draw[:n_groups])
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import compress, count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +21,7 @@ from polyabayes.io.tabular.delimited import Dialect, records_of
 
 _MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")
 _WORDS = {"id": 0, "name": 1}
+_Parts: TypeAlias = "tuple[Any, list[str], list[str], list[str]]"
 
 
 def matrices_of_folder(folder: Path) -> list[Path]:
@@ -59,15 +60,12 @@ def read_10x(
         told = f"{path.name} has features of the kinds {known}: only {feature_type!r} is read, "
         told += f"with {totals[are_kept].sum() / max(1, totals.sum()):.1%} "
         warn(f"{told}of all counts; others by {argument('feature_type')}", DataWarning)
-        counts = counts[:, are_kept]
-        names = [name for name, is_kept in zip(names, are_kept, strict=True) if is_kept]
+        counts, names = counts[:, are_kept], [*compress(names, are_kept)]
     with content_of(path):
         return Corpus._made(Source(counts, _distinct(names), barcodes, words_are="measured"))
 
 
-def _of_folder(
-    path: Path, matrices: list[Path], word: str
-) -> tuple[Any, list[str], list[str], list[str]]:
+def _of_folder(path: Path, matrices: list[Path], word: str) -> _Parts:
     """Counts of cells, names and kinds of features, and barcodes, beside a matrix."""
     matrix = matrices[0] if matrices else path / _MATRIX
     start = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
@@ -87,7 +85,7 @@ def _of_folder(
     return read_matrix_market(matrix, transpose=True).counts, names, kinds, read_lines(barcodes)
 
 
-def _of_h5(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]:
+def _of_h5(path: Path, word: str) -> _Parts:
     """The same of a file of Cell Ranger 3 or later: a column a cell, compressed by columns."""
     h5py = import_optional("h5py", "reading .h5 files of Cell Ranger needs h5py")
     try:

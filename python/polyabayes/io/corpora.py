@@ -162,8 +162,7 @@ def read_corpus(
     is_name = isinstance(exposure, str) and not Path(exposure).is_file()
     is_table = reader in (read_csv, read_parquet, read_json_lines)
     is_column = is_table and is_name and exposure != "total"
-    if is_column:
-        options["exposure"] = exposure
+    options |= {"exposure": exposure} if is_column else {}
     with within_memory(path):
         corpus = with_vocabulary(reader(path, **options), words)
     if exposure is None or is_column:

@@ -13,7 +13,7 @@ from polyabayes._support.files import BOMS_UTF16, check_encoding, line_blocks
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.table import named_within
-from polyabayes.data.names import named_rows
+from polyabayes.data.names import CALLS, named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular import delimited
@@ -72,8 +72,11 @@ def refuse_other_folders(path: Path, options: dict[str, Any]) -> None:
     if lines and not each:
         kind, call = _as_table(first, lines, encoding or "utf-8")
         code = call.removeprefix("read it by ").partition(";")[0]
-        is_table = kind.startswith("a table of")
-        each = f"polyabayes.read_corpus({str(first)!r}, {code}) reads it" * is_table
+        if kind.startswith("a table of"):
+            sep = delimited.separator_of(lines) or " "
+            call = CALLS["rows of files"].replace("{sep}", repr(sep)) * ("columns" not in code)
+            each = _filled(call, path, encoding, asked, first)
+            each += f"polyabayes.read_corpus({str(first)!r}, {code}) reads the first"
     if each:
         raise InvalidArgumentError(f"{path} has files as {first}, {kind}: {each}; or {_AS_TEXT}")
 
@@ -131,16 +134,20 @@ def _filled(
 ) -> str:
     """A remedy with names of files and the options; `first` is the first file of a folder."""
     taker, options = asked
-    files, is_folder, others = files_code(path, first.suffix), path.is_dir(), ""
+    files, is_folder, others, held = files_code(path, first.suffix), path.is_dir(), "", ""
     if "json_normalize" in remedy:
         rows = [*_objects(first if is_folder else path, encoding)]
+        # Of several lists, that which has the column.
+        name = str(options.get("text") or options.get("word") or options.get("ids", ""))
+        is_later = bool(rows and name) and name not in rows[0] and repr(name) in str(rows)
+        held = f" and any({name!r} in own for own in x if isinstance(own, dict))" * is_later
         options, others = named_within(options, lambda x: [row.get(x) for row in rows])
     told = delimited.encoding_code(encoding)
     text = f"x.read_text({told[2:]})" if is_folder else delimited.text_code(path, encoding)
     code = {"path": "x" if "{each}" in remedy else repr(str(path)), "content": text}
     code |= {"each": f" for x in {files}" * is_folder, "encoding": told[2:], "files": files}
     code |= {"bytes": re.sub(r"read_text\(.*\)$", "read_bytes()", text), "first": repr(str(first))}
-    code |= _FORMATS | _asked(taker, options)
+    code |= _FORMATS | _asked(taker, options) | {"held": held}
     return _READ.sub(rf"\g<0>{told}", remedy).format(**code) + others
 
 

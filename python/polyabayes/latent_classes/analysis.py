@@ -274,9 +274,8 @@ class LatentClassAnalysis(FittedClasses):
         self._missing = marks_by_column(missing, answers.items)
         self._row_weights = None if weights is None else RowWeights.of(answers, weights)
         if self.method == "em" and (covariates is not None or self.formula is not None):
-            raise InvalidArgumentError(
-                f"{argument('covariates')} of classes are for {argument('method', 'bayes')}"
-            )
+            told = f"{argument('covariates')} of classes are for {argument('method', 'bayes')}"
+            raise InvalidArgumentError(told)
         design, answers = self._with_design(answers, X, covariates)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         self.seed_ = run.seed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -210,9 +211,8 @@ def read_answers(
         told += f"; leave them out by {kept if items else f'frame.drop(columns={alone})'}"
         if blank := [column for column in kinds[1] if frame[column].isna().any()]:
             others = [column for column in alone if column not in blank]
-            told += (
-                f", or if blanks are answers, use frame{f'.drop(columns={others})' * bool(others)}"
-            )
+            dropped = f".drop(columns={others})" * bool(others)
+            told += f", or if blanks are answers, use frame{dropped}"
             told += f".assign(**frame[{blank}].notna())"
         raise InvalidArgumentError(told)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
@@ -266,8 +266,25 @@ def warn_of_non_answers(
         told = f"{some(ids, 3)} may be names or properties of rows, no answers: if so, leave "
         told += f"them out of {argument('items')}, or use frame.drop(columns={ids})"
         warn(told, DataWarning)
-    if left := [item for item in items if item not in ids]:
+    left = [item for item in items if item not in ids]
+    if len(frame) > _FEW_ROWS and _ends_with_a_summary(frame, left):
+        told = f"the last row, {frame.index[-1]!r}, looks like averages or totals of the others"
+        warn(f"{told}: if so, leave it out by frame.iloc[:-1]", DataWarning)
+        frame = frame.iloc[:-1]
+    if left:
         warn_of_answers(frame, left, missing, call)
+
+
+def _ends_with_a_summary(frame: DataFrame, items: Sequence[Any]) -> bool:
+    """Whether the numbers of the last row are sums, or alone have fractions."""
+    read = partial(import_pandas().to_numeric, errors="coerce")
+    last = frame[items].iloc[-1:].apply(read).squeeze(axis=0).dropna()
+    if len(last) < 2 or any((frame[x] == frame[x].iloc[-1]).sum() > 1 for x in last.index):
+        return False
+    above = frame[last.index].iloc[:-1].apply(read)
+    are_sums = (above.max() < last) & (above.sum() == last)
+    are_means = ((above % 1).max() == 0) & (last % 1 > 0)
+    return bool((are_sums | are_means).all())
 
 
 def like_answers(
@@ -288,9 +305,8 @@ def like_answers(
             )
         named = dict(zip(items, frame.columns, strict=True))
     if lacking := [item for item in items if item not in named]:
-        raise InvalidArgumentError(
-            f"X has no column {lacking[0]!r}; the classes were fitted to {', '.join(items)}"
-        )
+        told = f"X has no column {lacking[0]!r}; the classes were fitted to {', '.join(items)}"
+        raise InvalidArgumentError(told)
     frame = without_missing(frame, [named[item] for item in items], missing, may_lack=True)
     levels = [
         known_levels(frame, named[item], list(known))
@@ -312,9 +328,8 @@ def column_of(X: Any, name: str, y: Any, n_rows: int) -> Any:
         raise checks.wrong_type(name, given, rule)
     values = import_pandas().Series(given)
     if len(values) != n_rows:
-        raise InvalidArgumentError(
-            f"{argument(name)} has {len(values):,} values, but X has {n_rows:,} rows"
-        )
+        told = f"{argument(name)} has {len(values):,} values, but X has {n_rows:,} rows"
+        raise InvalidArgumentError(told)
     return values
 
 
@@ -336,9 +351,8 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
     """A frame of pandas whose whole numbers are whole, and the weights of its rows."""
     if isinstance(data, CountTensor):
         if weights is not None:
-            raise InvalidArgumentError(
-                f"a CountTensor has counts, and takes no {argument('weights')}"
-            )
+            told = f"a CountTensor has counts, and takes no {argument('weights')}"
+            raise InvalidArgumentError(told)
         return _cells_of(data), data.counts.astype(np.float64)
     found = frame_of(data)
     frame = _array_of(data) if found is None else found.copy(deep=False)
@@ -403,9 +417,8 @@ def _columns(frame: DataFrame, items: Any) -> list[Any]:
     for column in columns:
         one_column(frame, column)
     if len(set(columns)) < len(columns) or len(columns) < 2:
-        raise InvalidArgumentError(
-            f"{argument('items')} must be two columns or more, each once, got {columns}"
-        )
+        told = f"{argument('items')} must be two columns or more, each once, got {columns}"
+        raise InvalidArgumentError(told)
     return columns
 
 
@@ -422,9 +435,8 @@ def _checked_weights(weights: Any, n_rows: int) -> Floats:
     bad = ~(np.isfinite(found) & (found >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise InvalidCountsError(
-            f"{argument('weights')} has {found[row]:g} at row {row}; weights are not negative"
-        )
+        told = f"{argument('weights')} has {found[row]:g} at row {row}; weights are not negative"
+        raise InvalidCountsError(told)
     if not found.any():
         raise InvalidCountsError(f"all {argument('weights')} are 0")
     return found
@@ -435,25 +447,22 @@ def _refuse_measurement(values: Any, column: Any) -> None:
     if hasattr(values, "cat"):
         return
     known = values.dropna()
-    remedy = (
-        "an item has a few levels: cut it into some, as by pandas.cut, "
-        f"or leave it out of {argument('items')}"
-    )
+    remedy = "an item has a few levels: cut it into some, as by pandas.cut, or leave it out of "
+    remedy += argument("items")
     if getattr(values.dtype, "kind", "O") == "f" and len(known):
         numbers = known.to_numpy(dtype=float)
         bad = numbers[~np.isfinite(numbers) | (numbers != np.rint(numbers))]
         if np.abs(bad).max() < np.finfo(float).eps:
             remedy = "if it stands for 0, as pandas reads files of SAS, use frame.round()"
-        raise InvalidArgumentError(
-            f"item {column!r} holds {bad[0]:g}, which is no whole number; {remedy}"
-        )
+        elif len(bad) == 1 and bad[0] == values.iloc[-1] and len(known) > _FEW_ROWS:
+            remedy += "; if the last row holds averages, use frame.iloc[:-1]"
+        told = f"item {column!r} holds {bad[0]:g}, which is no whole number; {remedy}"
+        raise InvalidArgumentError(told)
     n_levels = known.nunique()
     if n_levels > _MOST_LEVELS or n_levels == len(values) > _FEW_ROWS:
         in_each = ", one in each row" if n_levels == len(values) else ""
-        raise InvalidArgumentError(
-            f"item {column!r} has {n_levels:,} levels{in_each}; {remedy}, or make it categorical "
-            "if these are levels"
-        )
+        remedy += ", or make it categorical if these are levels"
+        raise InvalidArgumentError(f"item {column!r} has {n_levels:,} levels{in_each}; {remedy}")
 
 
 def refuse_fractions(answers: Answers) -> None:

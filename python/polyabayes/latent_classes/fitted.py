@@ -143,9 +143,8 @@ class FittedClasses(ClassOutcomes):
         known = (codes >= 0) & (answers.weights > 0)
         present, codes = np.unique(codes[known], return_inverse=True)
         if len(present) < 2:
-            raise InvalidArgumentError(
-                f"{argument('groups')} must have two groups or more, got {len(present)}"
-            )
+            told = f"{argument('groups')} must have two groups or more, got {len(present)}"
+            raise InvalidArgumentError(told)
         named = tuple(labels[group] for group in present)
         return invariance_of(answers.take(known), codes, named, counts, n_samples, self.seed_)
 

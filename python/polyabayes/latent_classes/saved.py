@@ -255,9 +255,8 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
             return None
         given = X if covariates is None and self._design.columns is not None else covariates
         if given is None:
-            raise InvalidArgumentError(
-                f"these classes depend on {argument('covariates')}: give those of these rows"
-            )
+            told = f"these classes depend on {argument('covariates')}: give those of these rows"
+            raise InvalidArgumentError(told)
         given = rows_by_name("covariates", given, checks.index_of(X))
         return standardised(self._design, self._design.rows(given, n_rows))
 

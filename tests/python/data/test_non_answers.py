@@ -130,3 +130,16 @@ def test_titles_and_merged_cells_of_spreadsheets_are_told_with_the_call_that_rea
     frame = pd.DataFrame({"region": ["N", None, "S", None, None], "q": list("xyxyx")})
     (told,) = told_of(frame)
     assert [*eval(told.partition(" use ")[2], {"frame": frame})["region"]] == list("NNSSS")
+
+
+def test_a_last_row_of_averages_or_totals_is_named_with_the_call_that_leaves_it_out():
+    marks = pd.DataFrame({"q1": each("0.00", "1.00", "-"), "q2": each("0.0", "2.0"), "q3": "a"})
+    points = pd.DataFrame({"q1": each(0, 1, 2), "q2": each(3, 0)})
+    for rows, last in ((marks, ["0.57", "1.02", "b"]), (points, [39, 60]), (points, [0.9, 1.5])):
+        table = pd.concat([rows, pd.DataFrame([last], ["Mean"], rows.columns)])
+        told = told_of(table)
+        assert "the last row, 'Mean', looks like averages" in told[0]
+        assert not any("last row" in x for x in told_of(table[::-1]) + told_of(rows))
+    with pytest.warns(DataWarning, match="last row"):
+        call = call_of(InvalidArgumentError, pb.LatentClassAnalysis(2).fit, table)
+    pd.testing.assert_frame_equal(eval(call, {"frame": table}), table[:-1])

@@ -192,7 +192,7 @@ def _kind_of(column: pd.Series[Any]) -> Kind:
         return "tokens" if all(isinstance(token, str) for row in held for token in row) else "cells"
     if held and all(isinstance(value, Mapping) for value in held):
         counts = (count for row in held for count in row.values() if count is not None)
-        return "cells" if all(isinstance(count, Real) for count in counts) else "other"
+        return "cells" if all(isinstance(count, Real | list) for count in counts) else "other"
     if hasattr(column, "cat"):
         return "name" if held else "other"
     is_number = held and all(isinstance(value, (Real, np.bool_)) for value in held)

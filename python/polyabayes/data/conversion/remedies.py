@@ -13,15 +13,7 @@ import numpy as np
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
-from polyabayes.data.names import (
-    CALLS,
-    NAMES,
-    OF_NAMES,
-    counts_nothing,
-    headed,
-    is_headed,
-    named_rows,
-)
+from polyabayes.data.names import CALLS, NAMED, NAMES, counts_nothing, headed, is_headed, named_rows
 
 Name: TypeAlias = str | None
 Names: TypeAlias = list[str]
@@ -152,7 +144,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     melted = [table.melted] if table.codes and word not in labels and not found else []
     bodies = [x for x in labels if x not in (*answers, *table.codes, *dated)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
-    rows = [x for x in names if (x in labels or OF_NAMES.fullmatch(x)) and ids is None]
+    rows = [x for x in names if (x in labels or NAMED.fullmatch(x)) and ids is None]
     rows = [name for name in rows if table.is_distinct(name) and None not in table.values(name)]
     plain = [name for name in rows if name not in (*texts, *dated)]
     is_turned = names[0] in labels and bool(whole) and None in (word, count)

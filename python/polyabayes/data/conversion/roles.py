@@ -8,6 +8,7 @@ document and word) or in wide form (a row per document and a column per word).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
@@ -19,7 +20,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import paired, remedy
 from polyabayes.data.conversion.table import Table, are_merged
-from polyabayes.data.names import CALLS, NAMES, OF_NAMES, counts_nothing, headed, is_headed
+from polyabayes.data.names import CALLS, NAMED, NAMES, counts_nothing, headed, is_headed
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
 # Ratio to all other counts above which the first column looks like numbers of documents.
@@ -28,6 +29,7 @@ _FAR_LARGER = 10
 _FEW_LEVELS = 2
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
+_ROWS_LOOKED_AT = 1000  # For lists among words.
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,10 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     if (text := named.text) is None:
         lower = {name.lower() for name in rest if table.kind(name) != "text"}
         if lower.issuperset({"types", "tokens"}) and len(lower) == len(rest):
-            raise InvalidArgumentError(
-                CALLS["summary"].format(table.title, table.options(layout="wide"))
-            )
+            told = CALLS["summary"].format(table.title, table.options(layout="wide"))
+            raise InvalidArgumentError(told)
         if long := _long_columns(table, named, rest):
+            _warn_of_lists(table, long[1])
             return Roles("long", None, long, [name for name in names if name not in long])
         text = _text_column(table, rest)
     if text is not None:
@@ -140,9 +142,9 @@ def _refuse_headers(table: Table) -> None:
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
     words = [name for name in names if name != ids and name not in named.metadata]
     labels, is_wide = [name for name in words if table.are_labels(name)], named.layout == "wide"
-    if not is_wide and words and (words[0] in labels or OF_NAMES.fullmatch(words[0])):
+    if not is_wide and words and (words[0] in labels or NAMED.fullmatch(words[0])):
         # Names of several kinds may be numbers.
-        labels = [name for name in words if name in labels or OF_NAMES.fullmatch(name)]
+        labels = [name for name in words if name in labels or NAMED.fullmatch(name)]
     pairs = "" if is_wide else paired(table, ids)
     if labels or not words or pairs:
         told = f"{repr(labels[0]) if labels else 'none'} holds no counts. "
@@ -179,6 +181,21 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
         told = f"{some(names, 8)}: name the counts by {table.options('count')}; if each row is one "
         raise InvalidArgumentError(f"{told}token, {table.options(document=document, word=word)}")
     return found
+
+
+def _warn_of_lists(table: Table, word: str) -> None:
+    """Warn of words most of which are lists, whose items mostly begin others.
+
+    Pairs and paths have as many parts each.
+    """
+    words = [x.strip() for x in table.values(word)[:_ROWS_LOOKED_AT] if isinstance(x, str)]
+    for sep in (r"\s*;\s*", r"\s*\|+\s*", r"\s*,\s*", r"\s+/\s+", r"\s*\n\s*"):
+        lists = [re.split(sep, x) for x in words]
+        first, rest = {own[0] for own in lists}, {*chain(*(own[1:] for own in lists))}
+        sizes, is_shared = [*map(len, lists)], 2 * len(first & rest) > len(rest)
+        if is_shared and 2 * sizes.count(1) < len(sizes) and len({*sizes}) > 1:
+            told = table.call(CALLS["divided"].format(word=word, sep=sep))
+            warn(CALLS["word lists"].format(word, table.title, told), DataWarning)
 
 
 def _text_column(table: Table, names: list[str]) -> str | None:
@@ -276,7 +293,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         warn(f"column {column!r} is left out and each row counts once, but {told}", DataWarning)
     elif is_labelled and len(set(table.numbers_of(column))) > _FEW_LEVELS:
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
-        factors = [x for x in levels if 1 < levels[x] < table.n_rows and not OF_NAMES.fullmatch(x)]
+        factors = [x for x in levels if 1 < levels[x] < table.n_rows and not NAMED.fullmatch(x)]
         told += f"; if not, {argument('axes', factors or table.names)}"
         raise InvalidArgumentError(f"column {column!r} may hold counts, as {told}")
     return None

@@ -90,11 +90,8 @@ class Table(Protocol):
     @cached_property
     def written(self) -> dict[str, Any]:
         """Options of pandas that read the numbers of the table as they are written."""
-        texts: set[str] = set()
-        for values in map(self.values, self.names):
-            held = {x for x in values if isinstance(x, str)}
-            if all(map(_numbers.is_cell, held)):
-                texts |= held
+        held = ({x for x in self.values(name) if isinstance(x, str)} for name in self.names)
+        texts = set[str]().union(*(own for own in held if all(map(_numbers.is_cell, own))))
         return _numbers.options_of_numbers(texts, self.sep)
 
     def call(self, change: str = "", **options: Any) -> str:
@@ -145,9 +142,8 @@ class Table(Protocol):
             labels = [] if ids is None else [ids]
             sums = [sum(row) for row in zip(*odd.values(), strict=False)]
             if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
-                told = CALLS["sum to one"].format(
-                    of_topics=OF_TOPICS, code=self.as_frame, odd=[*odd]
-                )
+                parts = {"of_topics": OF_TOPICS, "code": self.as_frame, "odd": [*odd]}
+                told = CALLS["sum to one"].format(**parts)
             elif shares := self.presence(labels):
                 told += f"; {shares}"
             else:
@@ -157,8 +153,8 @@ class Table(Protocol):
                     calls.append(f"; or name properties, {self.call(metadata=given)}")
                 may_count = len(odd) > 1 or self.is_turned or name.lower() in NAMES["may count"]
                 # pandas reads 1.365 of 1365 as a fraction.
-                parts = ",".join(str(x) for x in values if x % 1)
-                if may_count and re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", parts):
+                shown = ",".join(str(x) for x in values if x % 1)
+                if may_count and re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", shown):
                     calls.append("; if points divide thousands, read the file by thousands='.'")
                 elif may_count and max(values, default=0) > 1 and min(values) >= 0:
                     whole = dict.fromkeys((x for x in odd if x not in named), 0) if named else ""
@@ -174,6 +170,8 @@ class Table(Protocol):
             are_whole = not any((_numbers.number_of(x) or 0) % 1 for x in texts)
             if are_whole and self.written.get("thousands") == "." and "decimal" not in self.written:
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
+        elif re.fullmatch(r"[\d.]+ ?[a-z]{1,4} *", str(text)):
+            told = f"if letters behind numbers are flags, {self.call(CALLS['flags'])}"
         elif number is None and is_count:
             texts = {str(x) for x in self.values(name) if x is not None}
             kept = f"`{name}` not in {sorted(x for x in texts if not _numbers.is_like_a_number(x))}"
@@ -347,6 +345,8 @@ class Table(Protocol):
         first: Any = next((x for x in self.values(name) if x is not None and len(x)), [])
         column = f"{self.as_frame}{self.index_code([ids])}[{name!r}]"
         if isinstance(first, Mapping):
+            places = ".map(lambda row: {word: len(places) for word, places in row.items()})"
+            column += places * any(isinstance(x, list) for x in first.values())
             return f"polyabayes.Corpus({column}.apply(pandas.Series).fillna(0))"
         if len(first) and all(_is_bag(list(x)) for x in self.values(name) if x is not None):
             return f"polyabayes.Corpus.from_gensim({self.as_frame}[{name!r}])"
@@ -403,7 +403,8 @@ class Table(Protocol):
         if any(isinstance(value, bytes) for value in values):
             told = f"bytes, not texts: decode it, as by {column}.str.decode('utf-8')"
         elif kind == "cells":
-            told = f"lists of other than words: use {self.call_of_cells(name)}"
+            code = self.call_of_cells(name, self.given.get("ids"))
+            told = f"lists of other than words, or counts by word: use {code}"
         elif kind in ("number", "other"):
             content = "numbers" if kind == "number" else "neither numbers nor text"
             told = f"{content}, neither texts nor lists of tokens"

@@ -44,9 +44,8 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
         return (None,) * len(axes)
     if isinstance(labels, Mapping):
         if unknown := [name for name in labels if name not in axes]:
-            raise InvalidArgumentError(
-                f"labels of {unknown[0]!r}, which is none of the axes {axes}"
-            )
+            told = f"labels of {unknown[0]!r}, which is none of the axes {axes}"
+            raise InvalidArgumentError(told)
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
         raise InvalidTypeError(f"labels must map axes to sequences of str, got {labels!r}")

@@ -133,16 +133,12 @@ class DelimitedTable(Table):
         # NA is a name among names of rows, if nothing is missing.
         are_names = all(self.are_labels(x) and self.is_distinct(x) for x in marked)
         are_names = are_names and not any(None in values for values in held.values())
-        options = {
-            "sep": self.sep if self.sep != "," else None,
-            "skiprows": self._skipped or None,
-            "encoding": given.encoding if given.encoding != "utf-8" else None,
-            "names": given.columns,
-            "dtype": dict.fromkeys(names, "str") or None,
-            "skipinitialspace": given.is_padded or None,
-            "keep_default_na": False if marked and are_names else None,
-            **self.written,
-        }
+        options: dict[str, Any] = {"sep": None if self.sep == "," else self.sep}
+        options |= {"skiprows": self._skipped or None}
+        options |= {"encoding": None if given.encoding == "utf-8" else given.encoding}
+        options |= {"names": given.columns, "dtype": dict.fromkeys(names, "str") or None}
+        options |= {"skipinitialspace": given.is_padded or None}
+        options |= {"keep_default_na": False if marked and are_names else None, **self.written}
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
         return f"pandas.read_csv({str(self.path)!r}{''.join(told)})"
 
@@ -252,7 +248,8 @@ class DelimitedTable(Table):
         is_title = is_title if len(names) == 1 else len(fields) > len(names) + 1
         # Reports have lines of a name and a value above.
         notes = sizes.count(2) * (len(names) == 2 and sizes == sorted(sizes))
-        if notes and first[notes + 1 :] and not any(map(is_number, first[notes][1])):
+        below = [x for _, own in first[notes:][:1] for x in own if not re.match(r"(19|20)\d\d$", x)]
+        if notes and first[notes + 1 :] and not any(map(is_number, below)):
             n_fields, is_title = sizes[-1], any(map(is_number, first[-1][1]))
         if is_title and n_fields > len(names):
             start = first[sizes.index(n_fields)][0] - 1
