@@ -115,8 +115,7 @@ def small(rng: Rng, form: str) -> Case:
 
 def costly_ring(rng: Rng) -> Case:
     """Six topics in a ring, each of its own cost: either half of them covers all words."""
-    prior, p = np.exp(rng.uniform(np.log(1e-8), np.log(0.05), 6)), rng.uniform(0.2, 0.9, 6)
-    phi = ring(rng, 6)
+    prior, p, phi = np.exp(rng.uniform(-18, -3, 6)), rng.uniform(0.2, 0.9, 6), ring(rng, 6)
     gap = pb.PoissonFactorAnalysis.from_parameters(topic_word=phi, shape=prior, probability=p)
     return Case(gap, drawn(rng, np.full((1, 6), 1 / 6) @ phi, size(rng, 20, 100)))
 

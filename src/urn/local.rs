@@ -143,14 +143,11 @@ impl LocalUrn {
     /// The urn with words of equal weights made one, whose count is the sum of theirs, where there are any: Z
     /// is that of the tokens, which have no names. Bursty topics know the words of their tokens.
     pub fn with_equal_words_merged(&self) -> Cow<'_, Self> {
-        if self.bursts.is_some() {
-            return Cow::Borrowed(self);
-        }
         let bits = |cell: usize| self.weights(cell).iter().map(|q| q.to_bits());
         let mut order: Vec<usize> = (0..self.n_distinct()).collect();
         order.sort_by(|&x, &y| bits(x).cmp(bits(y)).then(x.cmp(&y)));
         let mut groups: Vec<&[usize]> = order.chunk_by(|&x, &y| bits(x).eq(bits(y))).collect();
-        if groups.len() == self.n_distinct() {
+        if groups.len() == self.n_distinct() || self.bursts.is_some() {
             return Cow::Borrowed(self);
         }
         groups.sort_unstable_by_key(|cells| cells[0]);

@@ -122,10 +122,9 @@ impl<'a, O: Observer> Sizing<'a, O> {
         choice: Choice,
         rng: &mut Rng,
     ) -> Result<(Prepared<'a>, Choice)> {
-        let Some(SmallerRuns { size, ln_sums }) = &choice.beside else {
-            return Ok((prepared, choice));
-        };
-        let Some(softened) = prepared.softened(rng, self.observer)? else {
+        let softened = prepared.softened(rng, self.observer)?;
+        let (Some(softened), Some(SmallerRuns { size, ln_sums })) = (softened, &choice.beside)
+        else {
             return Ok((prepared, choice));
         };
         let size = (size / SHORTER).max(LEAST_LOWERED);
