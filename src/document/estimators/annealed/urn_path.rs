@@ -92,7 +92,7 @@ pub enum Start {
     /// back ([`TopicChains::open_or_close`]) lead from closed topics to open ones.
     Lowered,
     /// The same with softened weights q of words, whose power rises to 1 as pseudo-counts fall: a choice
-    /// among topics that share words is made where pseudo-counts count.
+    /// among topics that share words is made where pseudo-counts count. Those of bursty topics stay whole.
     Softened,
 }
 
