@@ -163,6 +163,13 @@ mod tests {
     }
 
     #[test]
+    fn what_another_estimate_finds_beyond_is_two_errors() {
+        let found = Estimate { std_error: 0.3, ..Estimate::exact(-3.0) };
+        assert_eq!(found.beside(-3.5), found);
+        assert!((found.beside(-2.2).std_error - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
     fn the_larger_error_counts() {
         let apart = [-3.0, -4.0, -5.0, -3.5];
         let plain = Estimate::from_replicates(&apart, 4_000);

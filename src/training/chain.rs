@@ -334,8 +334,8 @@ impl<T: Tokens> Chain<T> {
 
     /// Posterior means over the kept sweeps; of the last state where none was kept.
     ///
-    /// With `release`, the counts and φ of the current state are freed first: with thousands of topics,
-    /// they are most of the memory of a chain. [`restore`](Self::restore) or the next sweep makes them
+    /// The counts and φ of the current state are freed first if `release`: they are most of the memory of
+    /// a chain of thousands of topics. [`restore`](Self::restore) or the next sweep makes them
     /// again.
     ///
     /// # Errors

@@ -141,13 +141,15 @@ impl LocalUrn {
     }
 
     /// The urn with words of equal weights made one, whose count is the sum of theirs, where there are any: Z
-    /// is that of the tokens, which have no names. Bursty topics know the words of their tokens.
+    /// is that of the tokens, which have no names. Bursty topics know the words of their tokens, and a
+    /// count must have room for the tokens.
     pub fn with_equal_words_merged(&self) -> Cow<'_, Self> {
         let bits = |cell: usize| self.weights(cell).iter().map(|q| q.to_bits());
         let mut order: Vec<usize> = (0..self.n_distinct()).collect();
         order.sort_by(|&x, &y| bits(x).cmp(bits(y)).then(x.cmp(&y)));
         let mut groups: Vec<&[usize]> = order.chunk_by(|&x, &y| bits(x).eq(bits(y))).collect();
-        if groups.len() == self.n_distinct() || self.bursts.is_some() {
+        let is_kept = self.bursts.is_some() || u32::try_from(self.n_tokens).is_err();
+        if is_kept || groups.len() == self.n_distinct() {
             return Cow::Borrowed(self);
         }
         groups.sort_unstable_by_key(|cells| cells[0]);

@@ -49,6 +49,19 @@ fn random_urn(counts: &[u32], n_topics: usize, a: f64, sharpness: f64, seed: u64
 }
 
 #[test]
+fn words_of_equal_weights_are_one() {
+    let (one, other): ([f64; 3], [f64; 3]) = ([0.2, 0.5, 1.0], [0.7, 0.1, 0.3]);
+    let rows = |n: [u32; 4]| [(&one[..], n[0]), (&other, n[1]), (&one, n[2]), (&other, n[3])];
+    let urn = |n| LocalUrn::from_rows(&[0.3, 0.02, 1.1], &rows(n)).unwrap();
+    let (spread, merged) = (urn([3, 1, 4, 2]), urn([7, 3, 0, 0]));
+    assert_eq!(spread.with_equal_words_merged().counts(), [7, 3]);
+    let found = ExactPlan::new(&spread).run(&spread, &()).unwrap();
+    assert!(close(found, lattice::ln_urn_sum(&spread, &()).unwrap()));
+    assert!(close(found, lattice::ln_urn_sum(&merged, &()).unwrap()));
+    assert_eq!(urn([u32::MAX, 1, 1, 1]).with_equal_words_merged().n_distinct(), 4);
+}
+
+#[test]
 fn power_series_agree_with_the_box() {
     let shapes: [&[u32]; 9] = [
         &[1; 4],

@@ -188,7 +188,7 @@ def values_of_frame(frame: Any, name: str) -> Any:
 def count_array(values: Any, name: str) -> NDArray[Any]:
     """An array of numbers in the byte order of the machine, from any array-like."""
     if np.ma.is_masked(values):
-        raise InvalidCountsError(f"{name} has masked entries: fill them, or use an AllocationModel")
+        raise InvalidCountsError(CALLS["masked"].format(name))
     try:
         array = np.asarray(values)
         are_objects = array.dtype.kind == "O" and array.ndim

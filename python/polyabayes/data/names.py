@@ -2,8 +2,8 @@
 
 The lists are in ``names.txt``: a kind, a tab and its names, in the order in which they are taken.
 Headers are in lower case. Kinds of patterns are joined again; those of labels that are no answers
-match them in lower case, without blanks and signs. Long messages and the calls they offer are in
-``calls.txt``: a name, a tab and the text.
+match them in lower case, without blanks and signs. Messages, most of which offer a call, are in
+``calls.txt``: a name, a tab and the text, with the places that the caller fills.
 """
 
 import re

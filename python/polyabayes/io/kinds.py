@@ -137,7 +137,7 @@ def _filled(
     files, is_folder, others, held = files_code(path, first.suffix), path.is_dir(), "", ""
     if "json_normalize" in remedy:
         rows = [*_objects(first if is_folder else path, encoding)]
-        # Of several lists, that which has the column.
+        # The list that has the column, where there are several.
         name = str(options.get("text") or options.get("word") or options.get("ids", ""))
         is_later = bool(rows and name) and name not in rows[0] and repr(name) in str(rows)
         held = f" and any({name!r} in own for own in x if isinstance(own, dict))" * is_later

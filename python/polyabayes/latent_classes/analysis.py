@@ -15,6 +15,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
 from polyabayes.allocation.options import Run
+from polyabayes.data.names import CALLS
 from polyabayes.data.tensors.non_answers import marks_by_column
 from polyabayes.exceptions import InvalidArgumentError, PolyabayesError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers, refuse_fractions
@@ -295,10 +296,7 @@ class LatentClassAnalysis(FittedClasses):
                 choice = sets.choose(ends)
             except PolyabayesError as error:
                 if isinstance(weights, str) and "divide the counts" in str(error):
-                    told = "the counts are the weights: of those in millionths, as of DHS, use "
-                    code = f"frame.assign(**{{{weights!r}: frame[{weights!r}] / 1e6}})"
-                    told += f"classes.fit({code}, weights={weights!r})"
-                    error.args = (f"{error.args[0]}; {told}",)
+                    error.args = (error.args[0] + CALLS["millionths"].format(weights),)
                 raise
             self.choice_ = replace(choice, occupied=sets.occupied())
             counts, compared = sets.counts(choice.best), sets.of_best(choice.best)

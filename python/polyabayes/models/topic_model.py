@@ -437,7 +437,7 @@ class TopicModel(BurstyTopics):
     ) -> None:
         """Store the result of a run; `before` is the result of earlier documents, if any.
 
-        With `release`, the memory of the run is freed first: the run is over.
+        The memory of the run is freed first if `release`: the run is over.
         """
         tables = sparse.csr_array(*training.tables())
         topics, self.components_std_, others = training.mean(release)

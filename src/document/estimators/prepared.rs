@@ -162,8 +162,7 @@ impl<'a> Prepared<'a> {
             return Ok(None);
         }
         let path = UrnPath::refined(self.urn, Start::Softened, REFINING, rng, observer)?;
-        let opening = Opening::Softened;
-        Ok(Some(Prepared { basis: Basis::Path(path), opening, ..*self }))
+        Ok(Some(Prepared { basis: Basis::Path(path), opening: Opening::Softened, ..*self }))
     }
 
     /// Pseudo-counts up to which it may leave topics closed that the document needs.

@@ -8,25 +8,19 @@ import numpy as np
 import pytest
 
 from helpers.refusals import assert_refused
+from helpers.small_corpus import DENSE, IDS, WORDS, dense
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
 from polyabayes.io import read_corpus, vocabularies, write_corpus
 from polyabayes.io.matrices import matrix_market
 
-DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
-WORDS = ["urn", "ball", "colour"]
-IDS = ["a", "b", "c"]
 LDAC = "2 0:2 2:1\n0\n1 1:3\n"
 
 
 @pytest.fixture
 def corpus():
     return Corpus(DENSE, WORDS, IDS)
-
-
-def dense(corpus):
-    return corpus.counts.toarray().tolist()
 
 
 # LDA-C

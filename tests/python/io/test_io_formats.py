@@ -10,24 +10,18 @@ from scipy.io import mmwrite
 from sklearn.datasets import dump_svmlight_file
 
 from helpers.refusals import assert_refused
+from helpers.small_corpus import DENSE, IDS, WORDS, dense
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
 from polyabayes.io import read_corpus, read_tensor, write_corpus
 
-DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
-WORDS = ["urn", "ball", "colour"]
-IDS = ["a", "b", "c"]
 DOCWORD = "3\n3\n3\n1 1 2\n1 3 1\n3 2 3\n"
 
 
 @pytest.fixture
 def corpus():
     return Corpus(DENSE, WORDS, IDS)
-
-
-def dense(corpus):
-    return corpus.counts.toarray().tolist()
 
 
 # other formats

@@ -103,8 +103,7 @@ def in_a_ring(n_topics, least):
     ],
 )
 def test_topics_that_share_words_are_chosen_by_what_they_cost(counts, ln_prior, probability):
-    shared = np.eye(6) + np.roll(np.eye(6), 1, axis=1)
-    topics = np.where(shared > 0, 1.0, np.exp(-7))
+    topics = np.maximum(np.eye(6) + np.roll(np.eye(6), 1, axis=1), np.exp(-7))
     topics /= topics.sum(axis=1, keepdims=True)
     model = known_pfa(np.exp(ln_prior), np.array(probability) / 100, topics)
     exact = pb.log_likelihood(model, [counts], "exact").total

@@ -88,7 +88,7 @@ def _refuse_mappings(documents: Any) -> None:
     elif isinstance(inner, (list, tuple)) and isinstance(next(iter(inner), None), str):
         code = "[[*itertools.chain(*document)] for document in documents]"
     if code:
-        raise InvalidTypeError(f"a {type(documents).__name__}: use polyabayes.Corpus({code})")
+        raise InvalidTypeError(CALLS["mapping"].format(type(documents).__name__, code))
 
 
 def source_of_table(
@@ -195,7 +195,7 @@ def _beside(
     firsts = first[rows]
     if sizes is not None and (sizes != sizes[firsts]).any():
         row = int(np.argmax(sizes != sizes[firsts]))
-        raise InvalidArgumentError(f"{table.place(row)}: its document has different exposures")
+        raise InvalidArgumentError(CALLS["exposures"].format(table.place(row)))
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))
     kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]

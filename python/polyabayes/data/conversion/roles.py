@@ -29,7 +29,8 @@ _FAR_LARGER = 10
 _FEW_LEVELS = 2
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
-_ROWS_LOOKED_AT = 1000  # For lists among words.
+# Rows in which lists among words are looked for.
+_ROWS_LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def checked_tokens(number: int, document: Any, known: Collection[str] | None = N
         if not isinstance(token, str):
             raise InvalidTypeError(CALLS["token"].format(number, token))
         if known is not None and token not in known:
-            raise InvalidArgumentError(f"document {number} holds {token!r}, not in the vocabulary")
+            raise InvalidArgumentError(CALLS["unknown"].format(number, token))
     return tokens
 
 
@@ -73,7 +73,7 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
             except (TypeError, ValueError):
                 is_id = False
             if not is_id:
-                raise InvalidTypeError(f"document {number}: {pair!r} is no (id, count)") from None
+                raise InvalidTypeError(CALLS["no pair"].format(number, pair)) from None
             rows.append(number)
             columns.append(int(column))
             values.append(count)

@@ -143,17 +143,14 @@ impl<'a> UrnPath<'a> {
         if matches!(start, Start::Prior | Start::Softened) {
             path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect();
         }
-        match start {
-            Start::Prior => {}
-            Start::MeanField | Start::Lowered | Start::Softened => {
-                let mean_field = MeanField::first_order(n_iterations);
-                let g = mean_field::responsibilities(urn, mean_field, observer)?;
-                path.expected = mean_field::expected_balls(urn, &g);
-                let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
-                path.expected.iter_mut().for_each(|m| *m = m.max(share.min(LEAST_EXPECTED)));
-                path.thin();
-                path.close();
-            }
+        if start != Start::Prior {
+            let mean_field = MeanField::first_order(n_iterations);
+            let g = mean_field::responsibilities(urn, mean_field, observer)?;
+            path.expected = mean_field::expected_balls(urn, &g);
+            let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
+            path.expected.iter_mut().for_each(|m| *m = m.max(share.min(LEAST_EXPECTED)));
+            path.thin();
+            path.close();
         }
         Ok(path)
     }

@@ -51,8 +51,9 @@ pub(crate) fn estimate(
         estimate.std_error = estimate.std_error.hypot((ln_least - estimate.ln_value).max(0.0));
         estimate.of_means(n_each)
     };
+    let n_merged = n * sizes.len() / ln_values.len();
     let point = |ln_replicates: &[f64], size: usize| {
-        let n_samples = ln_replicates.len() * size;
+        let n_samples = ln_replicates.len() * n_merged * size;
         TracePoint { n_samples, estimate: estimate(ln_replicates, n_samples) }
     };
     let ln_replicates = at(sizes.len() - 1);

@@ -56,6 +56,9 @@ pub(crate) struct Choice {
     other: f64,
 }
 
+/// A sampler made ready for a document, and its size.
+type Ready<'a> = (Prepared<'a>, Choice);
+
 /// Runs of another size, which are no part of the estimate.
 pub(crate) struct SmallerRuns {
     size: usize,
@@ -100,7 +103,7 @@ pub(crate) struct Sizing<'a, O> {
 
 impl<'a, O: Observer> Sizing<'a, O> {
     /// The sampler made ready for the document, and its size.
-    pub(crate) fn ready(&self, rng: &mut Rng) -> Result<(Prepared<'a>, Choice)> {
+    pub(crate) fn ready(&self, rng: &mut Rng) -> Result<Ready<'a>> {
         let mut prepared = self.prepared(rng)?;
         let mut choice = self.choice(&prepared, rng)?;
         let late = self.may_be_late();
@@ -109,19 +112,14 @@ impl<'a, O: Observer> Sizing<'a, O> {
             choice = self.choice(&prepared, rng)?;
         }
         if self.is_free() {
-            return self.softened_or(prepared, choice, rng);
+            return self.softened_or((prepared, choice), rng);
         }
         let choice = self.for_target(&prepared, choice, rng)?;
         Ok((prepared, choice))
     }
 
     /// The path of softened weights, where pseudo-counts are lowered and short runs find far more along it.
-    fn softened_or(
-        &self,
-        prepared: Prepared<'a>,
-        choice: Choice,
-        rng: &mut Rng,
-    ) -> Result<(Prepared<'a>, Choice)> {
+    fn softened_or(&self, (prepared, choice): Ready<'a>, rng: &mut Rng) -> Result<Ready<'a>> {
         let softened = prepared.softened(rng, self.observer)?;
         let (Some(softened), Some(SmallerRuns { size, ln_sums })) = (softened, &choice.beside)
         else {
