@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.names import CALLS, NAMES
 from polyabayes.data.sparse_arrays import checked_sparse
@@ -35,6 +36,8 @@ _NUMERIC_KINDS = "biufc"
 _OF_DOCUMENTS = re.compile("|".join(NAMES["names of documents"]))
 _OF_GENES = re.compile("|".join(NAMES["names of words"]))
 _LABELS_LOOKED_AT = 10
+# A row of n is taken for the sum of a block beside it if so many times n rows of such counts differ.
+_COINCIDENCES = 50
 _FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
 _NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"
 _VECTORISE = "count texts by polyabayes.read_corpus, or lists of tokens by Corpus.from_documents"
@@ -88,24 +91,56 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
 
 
 def warn_of_totals(counts: Any, labels: Any, what: str, remedy: str) -> None:
-    """Warn of rows that are the sum of all others, or of all before them, and of reads of no gene.
+    """Warn of rows that are sums of others, and of reads of no gene.
 
-    Sums are of several columns. `remedy` is code with a label.
+    `remedy` is code with a list of labels.
     """
     if labels is None:
         return
-    sums = np.asarray(counts.sum(axis=1)).ravel()
-    before = np.cumsum(sums) - sums
-    told = {x: "counts no gene" for x in labels if x.strip(" :").lower() in NAMES["no word"]}
-    for row in np.flatnonzero((sums > 0) & ((2 * sums == sums.sum()) | (sums == before))):
-        others = np.arange(len(sums)) != row
-        others[row:] &= sums[row] != before[row]
-        own, rest = counts[[row]], counts[others]
-        # Somewhere two are added.
-        if rest.nnz > own.nnz > 1 and not (rest.sum(axis=0) - own).any():
-            told[labels[row]] = "counts as much as others together, as their sum"
-    for label, why in told.items():
-        warn(f"{what} {label!r} {why}: if so, use {remedy % repr(label)}", DataWarning)
+    no_gene = [x for x in labels if x.strip(" :").lower() in NAMES["no word"]]
+    for why, odd in (("count no gene", no_gene), ("may be sums of others", labels[_sums(counts)])):
+        if len(odd):
+            told = f"{what} that {why}: {some([*odd])}; if so, use {remedy.format([*odd])}"
+            warn(told, DataWarning)
+
+
+def _sums(counts: Any) -> list[int]:
+    """Rows that are the sum of all others, of all before them, or of a block beside them.
+
+    Sums are of several columns, and somewhere two counts are added. Those that are found are left
+    out of further sums.
+    """
+    # Rows and sums of rows are equal if their keys are; these may overflow.
+    keys = counts @ np.random.default_rng(0).integers(2**62, size=counts.shape[1])
+    left, found = np.flatnonzero(keys), list[int]()
+    while True:
+        own, n_found = keys[left], len(found)
+        sums = [(row, left[left != row]) for row in left[2 * own == own.sum()]]
+        sums += _blocks(counts, keys, left) + _blocks(counts, keys, left[::-1])
+        for row, block in sums:
+            if counts[block].nnz > counts[[row]].nnz > 1 and row not in found:
+                found.append(row)
+        if len(found) == n_found:
+            return sorted(found)
+        left = left[~np.isin(left, found)]
+
+
+def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[tuple[int, Any]]:
+    """Rows beside blocks that end before them in this order, and have their key.
+
+    They are few: counts are too large for a coincidence, or the block is all rows before.
+    """
+    own = keys[order]
+    starts = np.cumsum(own) - own
+    by_start, sought = np.argsort(starts), starts - own
+    places = np.searchsorted(starts, sought, sorter=by_start)
+    first = by_start[np.minimum(places, len(own) - 1)]
+    found = np.flatnonzero((starts[first] == sought) & (first + 1 < np.arange(len(own))))
+    rows = counts[order[found]]
+    is_sum = np.asarray(rows.log1p().sum(axis=1)).ravel() > np.log(_COINCIDENCES * len(keys))
+    is_sum |= (first[found] == 0) & (order[:1] < order[-1:])
+    is_sum &= rows.getnnz(axis=1) > 1
+    return [(order[k], order[first[k] : k]) for k in found[is_sum]]
 
 
 def warn_if_turned(words: Any, ids: Any) -> None:

@@ -605,7 +605,7 @@ NAMES_OF_CALLS = {module.__name__: module for module in MODULES}
 CONTENTS = {"saved": saved, "cells": cells}
 
 
-@pytest.mark.filterwarnings("ignore:left out|Variable names|(document|word) .* counts as much")
+@pytest.mark.filterwarnings("ignore:left out|Variable names|(documents|words) that may be sums")
 @pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
     name, content, call, expected, words, *given = eval(row, NAMES_OF_CALLS | CONTENTS)
