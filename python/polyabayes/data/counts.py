@@ -36,7 +36,7 @@ _NUMERIC_KINDS = "biufc"
 _OF_DOCUMENTS = re.compile("|".join(NAMES["names of documents"]))
 _OF_GENES = re.compile("|".join(NAMES["names of words"]))
 _LABELS_LOOKED_AT = 10
-# A row of n is taken for the sum of a block beside it if so many times n rows of such counts differ.
+# A row is taken for the sum of a block beside it if its counts are one of so many per row.
 _COINCIDENCES = 50
 _FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
 _NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"
