@@ -280,7 +280,7 @@ class Corpus(DocumentCounts):
         (['balls', 'urn'], [1, 0])
         """
         if (frame := frames.frame_of(table)) is None:
-            raise InvalidTypeError(f"table must be a DataFrame, got {type(table).__name__}")
+            raise InvalidTypeError(CALLS["no frame"].format(type(table).__name__))
         options["text"] = text
         named = NamedColumns.taken_from(options)
         checked, source = checked_on_empty(on_empty), frames.FrameTable(frame)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def source_of(documents: Any, name: str) -> Source:
     """Parts of a corpus from documents in any form but a corpus; the counts are checked.
 
-    Forms are AnnData, a corpus of tomotopy, a table, lists of (id, count) as in gensim, lists of
+    Forms are AnnData, a corpus of tomotopy, a table, matrices of R, lists of (id, count) as in gensim, lists of
     tokens, texts, or a matrix of counts.
     """
     if sources.is_anndata(documents):
@@ -42,7 +42,7 @@ def source_of(documents: Any, name: str) -> Source:
     if (frame := frame_of(documents)) is not None:
         table = FrameTable(frame, name, "Corpus.from_table")
         return source_of_table(table) if frame.size else Source(frame.to_numpy())
-    return _of_lists(documents) or Source(documents)
+    return sources.matrix_of_r(documents) or _of_lists(documents) or Source(documents)
 
 
 def _of_lists(documents: Any) -> Source | None:

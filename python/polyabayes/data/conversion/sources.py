@@ -96,6 +96,22 @@ def words_by_id(dictionary: Any, n_words: int) -> list[str]:
     return [known.get(column, f"#{column}") for column in range(n_words)]
 
 
+def matrix_of_r(value: Any) -> Source | None:
+    """Counts of a matrix of R that rdata has read: a DocumentTermMatrix, a dgCMatrix or a dfm."""
+    held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    if {"i", "j", "v", "nrow", "ncol", "dimnames"} <= held.keys():
+        places, shape = (held["i"] - 1, held["j"] - 1), (*held["nrow"], *held["ncol"])
+        counts, names = sparse.coo_array((held["v"], places), shape=shape), held["dimnames"]
+    elif {"i", "p", "x", "Dim", "Dimnames"} <= held.keys():
+        counts = sparse.csc_array((held["x"], held["i"], held["p"]), shape=(*held["Dim"],))
+        names = held["Dimnames"]
+    else:
+        return None
+    ids, words = names.values() if isinstance(names, dict) else names or (None, None)
+    is_turned = isinstance(names, dict) and next(iter(names)) == "Terms"
+    return Source(counts.T, ids, words) if is_turned else Source(counts, words, ids)
+
+
 def is_stream(value: Any) -> bool:
     """Whether a value can only be iterated over, such as a corpus that gensim reads from a file.
 

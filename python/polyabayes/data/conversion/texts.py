@@ -174,8 +174,7 @@ def _warn_of_items(texts: list[str]) -> None:
         is_plain = sep[0] not in " \n"
         is_long = is_plain and any(text.count(sep) > 1 for text in texts)
         is_list = is_long or len({*items}) * (2 - is_plain) < len(items) > len(texts)
-        are_cut = any(" " in x or (is_plain and not _WORDS.fullmatch(x)) for x in items)
-        if are_short and is_list and are_cut:
+        if are_short and is_list and not all(map(_WORDS.fullmatch, items)):
             option = argument("token_pattern", rf"[^{key}\s](?:[^{key}]*[^{key}\s])?")
             warn(CALLS["lists"].format(sep=sep, option=option), DataWarning)
 
