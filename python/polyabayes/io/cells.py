@@ -21,6 +21,8 @@ from polyabayes.io.tabular.delimited import Dialect, records_of
 
 _MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")
 _WORDS = {"id": 0, "name": 1}
+# Up to version 2 of Cell Ranger.
+_GENES = {"id": "genes", "name": "gene_names"}
 _Parts: TypeAlias = "tuple[Any, list[str], list[str], list[str]]"
 
 
@@ -86,20 +88,23 @@ def _of_folder(path: Path, matrices: list[Path], word: str) -> _Parts:
 
 
 def _of_h5(path: Path, word: str) -> _Parts:
-    """The same of a file of Cell Ranger 3 or later: a column a cell, compressed by columns."""
+    """The same of a file of Cell Ranger: a column a cell, compressed by columns.
+
+    Up to version 2, the group is named by the one genome, and holds the names of the genes.
+    """
     h5py = import_optional("h5py", "reading .h5 files of Cell Ranger needs h5py")
     try:
         with reading(path), h5py.File(path, "r") as file:
-            group = file["matrix"]
+            group = file[next(iter(file)) if len(file) == 1 else "matrix"]
             size, n_cells = (int(x) for x in group["shape"][:])
             refuse_announced(path, n_cells, size)
             parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
-            features = group["features"]
-            texts = (features[word], features["feature_type"], group["barcodes"])
+            held = group.get("features", {x: group.get(_GENES[x]) for x in _WORDS})
+            texts = (held[word], held.get("feature_type", np.full(size, b"")), group["barcodes"])
             names, kinds, barcodes = ([text.decode() for text in held[:]] for held in texts)
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
-        told = CALLS["h5"].format(path, error, argument("format", "h5ad"))
+        told = CALLS["h5"].format(path, error, argument("format", "h5ad"), str(path))
         raise FileFormatError(told) from error
 
 
