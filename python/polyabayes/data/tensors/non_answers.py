@@ -108,7 +108,11 @@ def warn_of_answers(
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
             warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
         if sep := divider(levels):
-            warn(CALLS["choices"].format(item=item, sep=sep, code=code), DataWarning)
+            choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
+            own = [str(x).removeprefix(str(item)) for x in frame.columns if x != item]
+            are_there = choices <= {x.lstrip(" :/_.-") for x in own}
+            told = CALLS["choices there" if are_there else "choices"]
+            warn(told.format(item=item, sep=sep, code=code), DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
         if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
