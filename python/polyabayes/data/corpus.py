@@ -116,11 +116,9 @@ class Corpus(DocumentCounts):
             ("ids", self.ids, self.n_documents, "documents (rows)"),
         ):
             if labels is not None and len(labels) != size:
-                told = f"{part} has {len(labels)} entries, but the counts have {size} {unit}; "
-                turned = f"transpose the counts, {argument('transpose', True)} of a file"
-                turned = f"; they fit the other axis: {turned}" * (len(labels) in self.shape)
-                told += f"give one entry for each{turned}"
-                raise InvalidArgumentError(told)
+                told = CALLS["entries"].format(part, len(labels), size, unit)
+                turned = CALLS["other axis"].format(argument("transpose", True))
+                raise InvalidArgumentError(told + turned * (len(labels) in self.shape))
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
             warn(CALLS["twice"].format(twice=twice), DataWarning)

@@ -38,9 +38,6 @@ _OF_GENES = re.compile("|".join(NAMES["names of words"]))
 _LABELS_LOOKED_AT = 10
 # A row is taken for the sum of a block beside it if its counts are one of so many per row.
 _COINCIDENCES = 50
-_FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
-_NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"
-_VECTORISE = "count texts by polyabayes.read_corpus, or lists of tokens by Corpus.from_documents"
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -236,14 +233,13 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         path = f"{os.fspath(values)!r:.60}"
         raise InvalidTypeError(CALLS["a path"].format(name=name, path=path))
     if array.dtype.kind not in _NUMERIC_KINDS:
-        told = f"got {type(values).__name__} of dtype {array.dtype}; {_VECTORISE}"
-        raise InvalidTypeError(f"{name} must hold counts, {told}")
+        told = CALLS["no counts"].format(name, type(values).__name__, array.dtype)
+        raise InvalidTypeError(told)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
-    told = f"{name} must hold counts, in rows of one length, but an entry is not a number: {error}"
-    return InvalidTypeError(f"{told}; {_VECTORISE}")
+    return InvalidTypeError(CALLS["no number"].format(name, error))
 
 
 def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
@@ -252,8 +248,7 @@ def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
         raise InvalidArgumentError(CALLS["2D"].format(kind=kind, name=name, shape=shape))
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
-            told = f"Found array with 0 {unit} (shape={shape}) while a minimum of 1 is required. "
-            raise InvalidArgumentError(f"{told}{name} must hold at least one document and word")
+            raise InvalidArgumentError(CALLS["nothing"].format(unit, shape, name))
 
 
 def _check_values(stored: Any, name: str) -> None:
@@ -275,10 +270,10 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
     # The largest count itself is no float.
     above = np.float64(most + 1) if values.dtype.kind == "f" else most + 1
     for told, is_wrong, remedy in (
-        (f"Input {name} contains NaN", np.isnan, _NOT_OBSERVED),
+        (f"Input {name} contains NaN", np.isnan, CALLS["not observed"]),
         (f"Input {name} contains infinity", np.isinf, correct),
         (f"Negative values in data passed to {name}", lambda x: x < 0, correct),
-        (f"{name} contains fractional counts", lambda x: np.floor(x) != x, _FRACTIONS),
+        (f"{name} contains fractional counts", lambda x: np.floor(x) != x, CALLS["fractions"]),
         (f"{name} contains a count above {largest}", lambda x: x >= above, correct),
     ):
         if (wrong := is_wrong(values)).any():

@@ -90,9 +90,8 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         missing = [label for label in wanted if label not in set(labels)]
         told = f"{table}{code}.reindex(corpus.ids) to leave them missing, or "
         told = told * (is_frame and isinstance(names, np.ndarray) and n_known > 0)
-        told = f"rows are matched by name; use {told}{table}{other} if the order is right"
-        rule = f"has no row for {some(missing)} of the data, but has {some(labels)}: {told}"
-        raise checks.wrong(name, missing[0], rule)
+        told = CALLS["no row"].format(some(missing), some(labels), f"{told}{table}{other}")
+        raise checks.wrong(name, missing[0], told)
     return rows
 
 
@@ -115,8 +114,7 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
         frame = frame if are_by_place else frame.set_axis(list(names), axis=0)
         return frame, f"pandas.DataFrame({name})"
     except (TypeError, ValueError) as error:
-        told = f"must hold one value for each document in every column: {error}"
-        raise InvalidArgumentError(f"{argument(name)} {told}") from error
+        raise InvalidArgumentError(CALLS["values"].format(argument(name), error)) from error
 
 
 def columns_by_name(name: str, values: Any, names: Any) -> Any:

@@ -308,13 +308,12 @@ class Selectable:
         """One value for each document: given, or a column of the metadata."""
         values = self._rows(name, given)
         if np.shape(values) != (len(self),):
-            told = f"{argument(name)} must have one label for each of the {len(self):,} documents, "
-            raise InvalidArgumentError(f"{told}got shape {np.shape(values)}")
+            told = CALLS["one label"].format(argument(name), len(self), np.shape(values))
+            raise InvalidArgumentError(told)
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:
-                told = f"{argument(name)}: document {row} has no label ({value})"
-                raise InvalidArgumentError(told)
+                raise InvalidArgumentError(CALLS["no label"].format(argument(name), row, value))
         return found
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
@@ -332,8 +331,7 @@ class Selectable:
             known = values.astype(kind).astype("datetime64[us]") if kind else values
             return np.searchsorted(np.sort(known), known)
         except (TypeError, ValueError) as error:
-            told = f"must be numbers, or dates as 2008-01-31: {error}"
-            raise InvalidArgumentError(f"{argument('times')} {told}") from None
+            raise InvalidArgumentError(CALLS["times"].format(argument("times"), error)) from None
 
 
 def _over_words_of(corpus: Any, other: Any) -> Any:

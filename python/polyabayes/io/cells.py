@@ -59,9 +59,8 @@ def read_10x(
             one = argument("feature_type", kinds[0])
             raise FileFormatError(f"{path} has features of the kinds {known}: use {one}")
         totals = np.asarray(counts.sum(axis=0)).ravel()
-        told = f"{path.name} has features of the kinds {known}: only {feature_type!r} is read, "
-        told += f"with {totals[are_kept].sum() / max(1, totals.sum()):.1%} "
-        warn(f"{told}of all counts; others by {argument('feature_type')}", DataWarning)
+        told = feature_type, totals[are_kept].sum() / max(1, totals.sum()), argument("feature_type")
+        warn(CALLS["one kind"].format(path.name, known, *told), DataWarning)
         counts, names = counts[:, are_kept], [*compress(names, are_kept)]
     with content_of(path):
         return Corpus._made(Source(counts, _distinct(names), barcodes, words_are="measured"))

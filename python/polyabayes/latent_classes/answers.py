@@ -152,10 +152,7 @@ class RowWeights(NamedTuple):
     def put(self, answers: Answers) -> Answers:
         """The rows of the fit with their weights; other rows are refused."""
         if fingerprint_of("levels", answers.levels) != self.fingerprint:
-            raise InvalidArgumentError(
-                f"these classes were fitted to rows with {argument('weights')}, and X has other "
-                "rows: give their weights; numpy.ones(len(X)) counts each once"
-            )
+            raise InvalidArgumentError(CALLS["other rows"].format(argument("weights")))
         return answers._replace(weights=self.values)
 
 
@@ -235,9 +232,8 @@ def read_answers(
         if marks := marks_by_column(missing, columns):
             own = marks if isinstance(missing, Mapping) else next(iter(marks.values()))
             none = f"({none} | frame.isin({own}))"
-        told = f"{len(empty):,} rows have no answer to any item (row {some(frame.index[empty])}); "
-        told += f"leave them out: use frame[~{none}[{columns}].all(axis=1)]"
-        raise InvalidArgumentError(told)
+        places = some(frame.index[empty])
+        raise InvalidArgumentError(CALLS["empty rows"].format(len(empty), places, none, columns))
     return Answers(tuple(map(str, columns)), labels, levels, counts)
 
 
@@ -266,9 +262,7 @@ def warn_of_non_answers(
         if are_most and not frame.duplicated([one, other]).any():
             ids, questions, answers = [one], [other], [x for x in items if x not in (one, other)]
     if ids and questions and answers and frame[ids].duplicated().any():
-        told = f"by frame.pivot(index={ids}, columns={questions[0]!r}, values={answers[0]!r})"
-        told = f"the table has a row for each answer, not for each respondent: make it one {told}"
-        warn(told, DataWarning)
+        warn(CALLS["long answers"].format(ids, questions[0], answers[0]), DataWarning)
         return []
     # One alone may be an item, but forms of REDCap are complete (2), unlike those of other items.
     is_form = any(frame[x].isin([2, "2", "Complete"]).any() for x in forms)
@@ -278,13 +272,10 @@ def warn_of_non_answers(
     # One answer in all rows is refused with its own call.
     ids = [x for x in items if x in ids and frame[x].nunique() > 1]
     if ids:
-        told = f"{some(ids, 8)} may be names or properties of rows, no answers: if so, leave "
-        told += f"them out of {argument('items')}, or use frame.drop(columns={ids})"
-        warn(told, DataWarning)
+        warn(CALLS["export"].format(some(ids, 8), argument("items"), ids), DataWarning)
     left = [item for item in items if item not in ids]
     if len(frame) > _FEW_ROWS and _ends_with_a_summary(frame, left):
-        told = f"the last row, {frame.index[-1]!r}, looks like averages or totals of the others"
-        warn(f"{told}: if so, leave it out by frame.iloc[:-1]", DataWarning)
+        warn(CALLS["last row"].format(frame.index[-1]), DataWarning)
         frame = frame.iloc[:-1]
     if left:
         warn_of_answers(frame, left, missing, call)
@@ -324,10 +315,8 @@ def like_answers(
     named = {str(column): column for column in frame.columns}
     if not isinstance(data, CountTensor) and frame_of(data) is None:
         if frame.shape[1] != len(items):
-            raise InvalidArgumentError(
-                f"X has {frame.shape[1]} columns, but the classes were fitted to {len(items)} "
-                f"items: {', '.join(items)}"
-            )
+            told = CALLS["fitted to"].format(frame.shape[1], len(items), ", ".join(items))
+            raise InvalidArgumentError(told)
         named = dict(zip(items, frame.columns, strict=True))
     if lacking := [item for item in items if item not in named]:
         told = f"X has no column {lacking[0]!r}; the classes were fitted to {', '.join(items)}"
@@ -365,10 +354,7 @@ def levels_of(
     values = column_of(X, name, given, n_rows).reset_index(drop=True)
     codes, labels = factor(data_frame({name: values}), name)
     if len(labels) > most and not hasattr(values, "cat"):
-        raise InvalidArgumentError(
-            f"{argument(name)} has {len(labels):,} levels, more than {most}; cut it into a few, as "
-            "by pandas.cut, or make it categorical if these are levels"
-        )
+        raise InvalidArgumentError(CALLS["cut"].format(argument(name), len(labels), most))
     return codes, labels
 
 
@@ -376,8 +362,7 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
     """A frame of pandas whose whole numbers are whole, and the weights of its rows."""
     if isinstance(data, CountTensor):
         if weights is not None:
-            told = f"a CountTensor has counts, and takes no {argument('weights')}"
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(CALLS["weighted"].format(argument("weights")))
         return _cells_of(data), data.counts.astype(np.float64)
     found = frame_of(data)
     frame = _array_of(data) if found is None else found.copy(deep=False)
@@ -406,10 +391,7 @@ def _refuse_counts(frame: DataFrame, has_items: bool) -> None:
     if has_items:
         warn(f"column {column!r} is left out and each row counts once: {remedy}", DataWarning)
         return
-    raise InvalidArgumentError(
-        f"column {column!r} has the name of counts, and would be an item: {remedy}; if it is an "
-        f"item, name it among the {argument('items')}"
-    )
+    raise InvalidArgumentError(CALLS["named counts"].format(column, remedy, argument("items")))
 
 
 def _cells_of(tensor: CountTensor) -> DataFrame:
@@ -427,11 +409,9 @@ def _array_of(data: Any) -> DataFrame:
     except ValueError:
         array = np.empty(0)
     if array.ndim != 2 or array.dtype.kind not in "biufOUS":
-        raise InvalidTypeError(
-            "X must be a table of pandas, polars or pyarrow, a CountTensor, or an array of shape "
-            f"(n_rows, n_items), got {type(data).__name__} of shape {array.shape}"
-            f"{'; read files by pandas.read_csv' if isinstance(data, (str, os.PathLike)) else ''}"
-        )
+        told = CALLS["no answers"].format(type(data).__name__, array.shape)
+        is_path = isinstance(data, (str, os.PathLike))
+        raise InvalidTypeError(told + "; read files by pandas.read_csv" * is_path)
     return data_frame({f"x{column}": array[:, column] for column in range(array.shape[1])})
 
 
@@ -442,8 +422,7 @@ def _columns(frame: DataFrame, items: Any) -> list[Any]:
     for column in columns:
         one_column(frame, column)
     if len(set(columns)) < len(columns) or len(columns) < 2:
-        told = f"{argument('items')} must be two columns or more, each once, got {columns}"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(CALLS["two items"].format(argument("items"), columns))
     return columns
 
 
@@ -452,16 +431,13 @@ def _checked_weights(weights: Any, n_rows: int) -> Floats:
         return np.ones(n_rows)
     found = np.asarray(weights)
     if found.dtype.kind not in "biuf" or found.shape != (n_rows,):
-        raise InvalidTypeError(
-            f"{argument('weights')} must be a number for each of the {n_rows:,} rows, or the name "
-            f"of a column, got {found.dtype} of shape {found.shape}"
-        )
+        told = CALLS["no weights"].format(argument("weights"), n_rows, found.dtype, found.shape)
+        raise InvalidTypeError(told)
     found = found.astype(np.float64)
     bad = ~(np.isfinite(found) & (found >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        told = f"{argument('weights')} has {found[row]:g} at row {row}; weights are not negative"
-        raise InvalidCountsError(told)
+        raise InvalidCountsError(CALLS["bad weight"].format(argument("weights"), found[row], row))
     if not found.any():
         raise InvalidCountsError(f"all {argument('weights')} are 0")
     return found
@@ -505,7 +481,5 @@ def refuse_fractions(answers: Answers) -> None:
     """Refuse weights that are no whole numbers, where data sets are drawn."""
     if answers.has_fractions:
         row = int(np.argmax(answers.weights != np.rint(answers.weights)))
-        raise InvalidCountsError(
-            f"{argument('weights')} has the fraction {answers.weights[row]:g} at row {row}: data "
-            "sets of as many rows are drawn from the model; numpy.ones(len(X)) counts each row once"
-        )
+        told = CALLS["fraction"].format(argument("weights"), answers.weights[row], row)
+        raise InvalidCountsError(told)

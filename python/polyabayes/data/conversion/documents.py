@@ -200,8 +200,7 @@ def _beside(
     pairs = list(enumerate(firsts.tolist()))
     kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]
     if left := [name for name in held if name not in kept]:
-        told = f"{', '.join(map(repr, left))} of {table.title}, which differ between rows"
-        warn(f"left out: {told} of the same document", DataWarning)
+        warn(CALLS["left out"].format(", ".join(map(repr, left)), table.title), DataWarning)
     metadata = table.data_frame(kept).iloc[first] if kept else None
     return None if sizes is None else sizes[first], metadata
 

@@ -163,8 +163,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
         twice = data.var_names[data.var_names.duplicated()][0]
-        told = f"{code}.var_names_make_unique(), then polyabayes.Corpus(adata)"
-        raise InvalidArgumentError(f"two variables {twice!r}: use {told}")
+        raise InvalidArgumentError(CALLS["two variables"].format(twice, code))
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
         warn(CALLS["kinds"].format(some(kinds), code, kinds[-1]), DataWarning)
@@ -197,8 +196,8 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) ->
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"
-        told = f"{name} of the AnnData holds {entries.data[cell]:.6g} for {place}, and is "
-        raise InvalidArgumentError(f"{told}normalised or log-transformed, not counts: {call}")
+        told = CALLS["normalised"].format(name, entries.data[cell], place, call)
+        raise InvalidArgumentError(told)
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 
 

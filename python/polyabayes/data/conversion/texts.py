@@ -192,8 +192,7 @@ def _warn_of_labels(texts: list[str]) -> None:
             if what != _LABELS[0][1]:  # Only markup may stand beside others.
                 break
     if found:
-        told = f"{'; '.join(found)}, which count as words: drop them by preprocessor=lambda text"
-        warn(f"{told}: {code}.lower()", DataWarning)
+        warn(CALLS["labels"].format("; ".join(found), code), DataWarning)
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:

@@ -131,8 +131,7 @@ def warn_of_answers(
         told = f"{argument('missing', [], call)}; if answers, use {code}.assign(**{code}"
         warn(CALLS["blanks"].format(some=some(blank, 3), blank=blank, told=told), DataWarning)
     if spellings:
-        told = f"{some(list(spellings), 3)} differ only in case or blanks: if they are the same"
-        warn(f"answers of {told}, use {code}.replace({spellings})", DataWarning)
+        warn(CALLS["spellings"].format(some([*spellings], 3), code, spellings), DataWarning)
 
 
 def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, sums: Any) -> None:
@@ -141,8 +140,7 @@ def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, s
         levels, code = [*sums.values()], frame.attrs.get("code", "frame")
         code += f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({levels}).all(axis=1)]"
         code += f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''}"
-        told = CALLS["sums"].format(levels=some(levels), sums=some([*sums]), code=code)
-        warn(told, DataWarning)
+        warn(CALLS["sums"].format(some(levels), some([*sums]), code), DataWarning)
 
 
 def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:

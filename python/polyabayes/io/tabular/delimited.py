@@ -268,8 +268,7 @@ class DelimitedTable(Table):
         if has_more and dialect.columns is None and not (is_first and self.sep != " "):
             if len({held[0] for _, held in first}) < len(first):
                 known = [argument("columns", x) for x in ([*names, "last"], ["", *names])]
-                told = f"a column has no name, and the first names no rows: use {known[0]}, "
-                told += f"{argument('skiprows', line)}, or, if it is the first, {known[1]} instead"
+                told = CALLS["short header"].format(*known, argument("skiprows", line))
                 raise _refused(self.path, line, told)
             # R does not name the column of the row names, and pandas makes it the index.
             names[:0], self.keys = [""], {"": None}
