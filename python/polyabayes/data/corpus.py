@@ -129,10 +129,8 @@ class Corpus(DocumentCounts):
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
         _counts.warn_if_turned(self.vocabulary, self.ids)
-        remedy = "corpus.filter(words=corpus.vocabulary[~numpy.isin(corpus.vocabulary, {})])"
-        rows = "corpus[~numpy.isin(corpus.ids, {})]"
-        _counts.warn_of_totals(self.counts, self.ids, "documents", rows)
-        _counts.warn_of_totals(self.counts.T, self.vocabulary, "words", remedy)
+        _counts.warn_of_totals(self.counts, self.ids, "documents")
+        _counts.warn_of_totals(self.counts.T, self.vocabulary, "words")
         self.exposure = None if sizes is None else _counts.checked_exposure(sizes, self.n_documents)
         self.metadata = checked_metadata(table, self.n_documents, self.ids)
 

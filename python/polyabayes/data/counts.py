@@ -87,18 +87,15 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
     return labels
 
 
-def warn_of_totals(counts: Any, labels: Any, what: str, remedy: str) -> None:
-    """Warn of rows that are sums of others, and of reads of no gene.
-
-    `remedy` is code with a list of labels.
-    """
+def warn_of_totals(counts: Any, labels: Any, what: str) -> None:
+    """Warn of rows, called `what`, that are sums of others, and of reads of no gene."""
     if labels is None:
         return
     no_gene = [x for x in labels if x.strip(" :").lower() in NAMES["no word"]]
     for why, odd in (("count no gene", no_gene), ("may be sums of others", labels[_sums(counts)])):
         if len(odd):
-            told = f"{what} that {why}: {some([*odd])}; if so, use {remedy.format([*odd])}"
-            warn(told, DataWarning)
+            call = CALLS[f"without {what}"].format([*odd])
+            warn(f"{what} that {why}: {some([*odd])}; if so, use {call}", DataWarning)
 
 
 def _sums(counts: Any) -> list[int]:
@@ -233,8 +230,7 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         path = f"{os.fspath(values)!r:.60}"
         raise InvalidTypeError(CALLS["a path"].format(name=name, path=path))
     if array.dtype.kind not in _NUMERIC_KINDS:
-        told = CALLS["no counts"].format(name, type(values).__name__, array.dtype)
-        raise InvalidTypeError(told)
+        raise InvalidTypeError(CALLS["no counts"].format(name, type(values).__name__, array.dtype))
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 

@@ -186,8 +186,7 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     rest = [column for column in frame.columns if column not in numbers + terms]
     is_tidy = len(terms) == 1 and len(rest) == 2 and rest[1] not in labels
     if is_tidy and (rest[0] in labels or frame[terms[0]].duplicated().any()):
-        told = f"use {name}.pivot(index={rest[0]!r}, columns={terms[0]!r}, values={rest[1]!r})"
-        raise checks.wrong(name, None, f"seems to have a row for each topic and word: {told}")
+        raise checks.wrong(name, None, CALLS["tidy"].format(name, rest[0], terms[0], rest[1]))
     if labels or numbers or has_words:
         dropped = f".drop(columns={numbers})" if labels and numbers else ""
         labels = labels or numbers

@@ -83,9 +83,8 @@ class Selectable:
         is_mask, last = selection.dtype.kind == "b", n_documents - 1
         outside = selection[(selection < -n_documents) | (selection > last)]
         if len(selection) != n_documents if is_mask else len(outside):
-            told = f"a mask has an entry for each of them, got {len(selection)}"
-            told = told if is_mask else f"the last is {last}, there is no document {outside[0]}"
-            raise InvalidArgumentError(f"the corpus has {n_documents} documents: {told}")
+            told = CALLS["mask" if is_mask else "no document"]
+            raise InvalidArgumentError(told.format(n_documents, len(selection), last, *outside[:1]))
         selection = np.arange(n_documents)[selection] if selection.size else selection
         if not selection.size:
             raise InvalidArgumentError("the selection holds no documents; choose at least one")
@@ -299,9 +298,9 @@ class Selectable:
             return rows_by_name(name, given, self.ids)
         column = given
         if self.metadata is None or column not in self.metadata:
-            known = [] if self.metadata is None else list(self.metadata.columns)
-            told = f"{argument(name, column)}: the metadata of the documents have no such column; "
-            raise InvalidArgumentError(f"{told}there are {', '.join(map(repr, known)) or 'none'}")
+            known = ", ".join(map(repr, () if self.metadata is None else self.metadata.columns))
+            option = argument(name, column)
+            raise InvalidArgumentError(CALLS["no metadata"].format(option, known or "none"))
         return self.metadata[column]
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
@@ -371,8 +370,7 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        told = CALLS["undivided"].format(argument("groups"), len(by_draw), n_test)
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(CALLS["groups"].format(argument("groups"), len(by_draw), n_test))
     return np.isin(groups, by_draw[:n_groups])
 
 

@@ -21,8 +21,6 @@ from polyabayes.io.tabular.delimited import Dialect, records_of
 
 _MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")
 _WORDS = {"id": 0, "name": 1}
-# Up to version 2 of Cell Ranger.
-_GENES = {"id": "genes", "name": "gene_names"}
 _Parts: TypeAlias = "tuple[Any, list[str], list[str], list[str]]"
 
 
@@ -98,8 +96,8 @@ def _of_h5(path: Path, word: str) -> _Parts:
             size, n_cells = (int(x) for x in group["shape"][:])
             refuse_announced(path, n_cells, size)
             parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
-            held = group.get("features", {x: group.get(_GENES[x]) for x in _WORDS})
-            texts = (held[word], held.get("feature_type", np.full(size, b"")), group["barcodes"])
+            own = group.get("features", {"id": group.get("genes"), "name": group.get("gene_names")})
+            texts = (own[word], own.get("feature_type", np.full(size, b"")), group["barcodes"])
             names, kinds, barcodes = ([text.decode() for text in held[:]] for held in texts)
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:

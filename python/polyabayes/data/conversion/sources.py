@@ -155,8 +155,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     named = [other for other in others if _OF_COUNTS.search(other)]
     call = "it has no layer of counts; give the raw counts"
     if first := next(iter(named or others), None):
-        call = f"polyabayes.Corpus.from_anndata({code}, layer={first!r})"
-        call = f"counts are in {some(others)}: use it by {argument('layer', first)}, as in {call}"
+        call = CALLS["layer"].format(some(others), argument("layer", first), code, first)
     elif data.raw is not None and not _fractions(data.raw.X[:_ROWS_LOOKED_AT]).any():
         call = f"counts are in raw: use polyabayes.Corpus({code}.raw.to_adata())"
     if stored is None:
@@ -196,8 +195,7 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) ->
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"
-        told = CALLS["normalised"].format(name, entries.data[cell], place, call)
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(CALLS["logs"].format(name, entries.data[cell], place, call))
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 
 

@@ -91,8 +91,7 @@ def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
     if array.dtype.kind not in "iu":
         raise InvalidTypeError(f"coordinates must be integers, got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] != len(axes):
-        told = CALLS["coordinates"].format(len(axes), ", ".join(axes), array.shape)
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(CALLS["cells"].format(len(axes), ", ".join(axes), array.shape))
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(MAX_TOTAL))
     return np.ascontiguousarray(array, dtype=np.int64)

@@ -109,9 +109,8 @@ def warn_of_answers(
             warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
         if sep := divider(levels):
             choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
-            own = [str(x).removeprefix(str(item)) for x in frame.columns if x != item]
-            are_there = choices <= {x.lstrip(" :/_.-") for x in own}
-            told = CALLS["choices there" if are_there else "choices"]
+            own = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
+            told = CALLS["choices there" if choices <= own else "choices"]
             warn(told.format(item=item, sep=sep, code=code), DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
@@ -125,8 +124,7 @@ def warn_of_answers(
         if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
             every = {x: [*given.get(str(x), ()), *own[x]] for x in items}
             named = {x: held for x, held in every.items() if held}
-        told = f"{told}; if so, use {argument('missing', named, call)}; else they count as answers"
-        warn(f"answers that may mark missing ones: {told}", DataWarning)
+        warn(CALLS["marks"].format(told, argument("missing", named, call)), DataWarning)
     if len(blank) > 1:
         told = f"{argument('missing', [], call)}; if answers, use {code}.assign(**{code}"
         warn(CALLS["blanks"].format(some=some(blank, 3), blank=blank, told=told), DataWarning)

@@ -471,8 +471,7 @@ class CountTensor:
         """
         if not self.is_complete:
             cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
-            told = CALLS["not shown"].format(self.counts[cell], self.axes[axis])
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(CALLS["unshown"].format(self.counts[cell], self.axes[axis]))
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > checks.whole_number("max_bytes", max_bytes):
             raise BudgetExceededError(CALLS["bytes"].format(self.shape, n_bytes, max_bytes))

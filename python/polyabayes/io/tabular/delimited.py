@@ -231,8 +231,7 @@ class DelimitedTable(Table):
             told += self.call(ids=self.given.get("ids") or (names[0] if self.is_turned else None))
             if number_of(twice[0]) is not None:
                 known = columns_of(len(names), list(map(number_of, names)).count(None))
-                told = f"no header: name its {argument('columns', known)}; if its rows are words, "
-                told += f"also {argument('transpose', True)}"
+                told = CALLS["head"].format(argument("columns", known), argument("transpose", True))
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
@@ -253,9 +252,8 @@ class DelimitedTable(Table):
             n_fields, is_title = sizes[-1], any(map(is_number, first[-1][1]))
         if is_title and n_fields > len(names):
             start = first[sizes.index(n_fields)][0] - 1
-            told = f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
-            told += argument("skiprows", start) + then(LINES_LOOKED_AT, skiprows=start)
-            raise _refused(self.path, line, told)
+            told = argument("skiprows", start) + then(LINES_LOOKED_AT, skiprows=start)
+            raise _refused(self.path, line, CALLS["above"].format(names[0], n_fields, told))
         if len(names) == n_fields == 1:
             # Such a table would be read as one column of texts.
             fields = first[0][1][0].split()
