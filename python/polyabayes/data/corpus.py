@@ -36,7 +36,8 @@ class Corpus(DocumentCounts):
     counts : sparse matrix, array or DataFrame of shape (n_documents, n_words)
         How often each word occurs in each document. The column names of a DataFrame become the
         vocabulary, and its index, unless it is the default index, the ids. An AnnData, a corpus of
-        tomotopy, or a table of texts or tokens (see :meth:`from_table`) is accepted, too.
+        tomotopy, a matrix of R that rdata has read, or a table of texts or tokens (see
+        :meth:`from_table`) is accepted, too.
     vocabulary : sequence of str of length n_words, optional
         The word of each column; words are unique.
     ids : sequence of str of length n_documents, optional
@@ -79,7 +80,7 @@ class Corpus(DocumentCounts):
     Warns
     -----
     DataWarning
-        If several documents have the same id.
+        If several documents have the same id, or documents or words may be sums of others.
 
     Examples
     --------

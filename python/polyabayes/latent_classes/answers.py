@@ -205,12 +205,12 @@ def read_answers(
     for column in columns:
         _refuse_fractions(frame[column], column)
     n_answers = {column: frame[column].nunique() for column in columns}
-    none, alone = ([x for x in columns if n_answers[x] == n] for n in (0, 1))
+    unanswered, alone = ([x for x in columns if n_answers[x] == n] for n in (0, 1))
     names = [column for column in columns if _are_names(frame[column])]
-    kinds = {"no value in any row": none}
+    kinds = {"no value in any row": unanswered}
     kinds["one answer in all rows, which tells no classes apart"] = alone
     kinds[f"another answer in each row, or more than {_MOST_LEVELS}"] = names
-    if odd := [*none, *alone, *names]:
+    if odd := [*unanswered, *alone, *names]:
         kinds["names or properties of rows"] = [x for x in beside if x not in odd]
         told = "; ".join(f"{some(own, 8)}: {said}" for said, own in kinds.items() if own)
         odd = [x for x in columns if x in odd or x in beside]

@@ -101,12 +101,12 @@ def matrix_of_r(value: Any) -> Source | None:
     held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
     if {"i", "j", "v", "nrow", "ncol", "dimnames"} <= held.keys():
         places, shape = (held["i"] - 1, held["j"] - 1), (*held["nrow"], *held["ncol"])
-        counts, names = sparse.coo_array((held["v"], places), shape=shape), held["dimnames"]
+        counts: Any = sparse.coo_array((held["v"], places), shape=shape)
     elif {"i", "p", "x", "Dim", "Dimnames"} <= held.keys():
         counts = sparse.csc_array((held["x"], held["i"], held["p"]), shape=(*held["Dim"],))
-        names = held["Dimnames"]
     else:
         return None
+    names = held.get("dimnames", held.get("Dimnames"))
     ids, words = names.values() if isinstance(names, dict) else names or (None, None)
     is_turned = isinstance(names, dict) and next(iter(names)) == "Terms"
     return Source(counts.T, ids, words) if is_turned else Source(counts, words, ids)

@@ -109,8 +109,8 @@ def warn_of_answers(
             warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
         if sep := divider(levels):
             choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
-            own = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
-            told = CALLS["choices there" if choices <= own else "choices"]
+            there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
+            told = CALLS["choices there" if choices <= there else "choices"]
             warn(told.format(item=item, sep=sep, code=code), DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
