@@ -36,7 +36,8 @@ class Corpus(DocumentCounts):
     counts : sparse matrix, array or DataFrame of shape (n_documents, n_words)
         How often each word occurs in each document. The column names of a DataFrame become the
         vocabulary, and its index, unless it is the default index, the ids. An AnnData, a corpus of
-        tomotopy, or a table of texts or tokens (see :meth:`from_table`) is accepted, too.
+        tomotopy, a matrix of R that rdata has read, or a table of texts or tokens (see
+        :meth:`from_table`) is accepted, too.
     vocabulary : sequence of str of length n_words, optional
         The word of each column; words are unique.
     ids : sequence of str of length n_documents, optional
@@ -79,7 +80,7 @@ class Corpus(DocumentCounts):
     Warns
     -----
     DataWarning
-        If several documents have the same id.
+        If several documents have the same id, or documents or words may be sums of others.
 
     Examples
     --------
@@ -116,11 +117,9 @@ class Corpus(DocumentCounts):
             ("ids", self.ids, self.n_documents, "documents (rows)"),
         ):
             if labels is not None and len(labels) != size:
-                told = f"{part} has {len(labels)} entries, but the counts have {size} {unit}; "
-                turned = f"transpose the counts, {argument('transpose', True)} of a file"
-                turned = f"; they fit the other axis: {turned}" * (len(labels) in self.shape)
-                told += f"give one entry for each{turned}"
-                raise InvalidArgumentError(told)
+                told = CALLS["entries"].format(part, len(labels), size, unit)
+                turned = CALLS["other axis"].format(argument("transpose", True))
+                raise InvalidArgumentError(told + turned * (len(labels) in self.shape))
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(name for name, n in Counter(self.ids).items() if n > 1)
             warn(CALLS["twice"].format(twice=twice), DataWarning)
@@ -131,9 +130,8 @@ class Corpus(DocumentCounts):
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
         _counts.warn_if_turned(self.vocabulary, self.ids)
-        remedy = "corpus.filter(words=corpus.vocabulary[corpus.vocabulary != %s])"
-        _counts.warn_of_totals(self.counts, self.ids, "document", "corpus[corpus.ids != %s]")
-        _counts.warn_of_totals(self.counts.T, self.vocabulary, "word", remedy)
+        _counts.warn_of_totals(self.counts, self.ids, "documents")
+        _counts.warn_of_totals(self.counts.T, self.vocabulary, "words")
         self.exposure = None if sizes is None else _counts.checked_exposure(sizes, self.n_documents)
         self.metadata = checked_metadata(table, self.n_documents, self.ids)
 
@@ -279,7 +277,7 @@ class Corpus(DocumentCounts):
         (['balls', 'urn'], [1, 0])
         """
         if (frame := frames.frame_of(table)) is None:
-            raise InvalidTypeError(f"table must be a DataFrame, got {type(table).__name__}")
+            raise InvalidTypeError(CALLS["no frame"].format(type(table).__name__))
         options["text"] = text
         named = NamedColumns.taken_from(options)
         checked, source = checked_on_empty(on_empty), frames.FrameTable(frame)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.names import CALLS, NAMES
 from polyabayes.data.sparse_arrays import checked_sparse
@@ -35,9 +36,8 @@ _NUMERIC_KINDS = "biufc"
 _OF_DOCUMENTS = re.compile("|".join(NAMES["names of documents"]))
 _OF_GENES = re.compile("|".join(NAMES["names of words"]))
 _LABELS_LOOKED_AT = 10
-_FRACTIONS = "tf-idf, shares and normalised values have no likelihood: bring the counts behind them"
-_NOT_OBSERVED = "write 0 if none was counted; AllocationModel.predict_missing takes observed='nan'"
-_VECTORISE = "count texts by polyabayes.read_corpus, or lists of tokens by Corpus.from_documents"
+# A row is taken for the sum of a block beside it if its counts are one of so many per row.
+_COINCIDENCES = 50
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -87,25 +87,54 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
     return labels
 
 
-def warn_of_totals(counts: Any, labels: Any, what: str, remedy: str) -> None:
-    """Warn of rows that are the sum of all others, or of all before them, and of reads of no gene.
-
-    Sums are of several columns. `remedy` is code with a label.
-    """
+def warn_of_totals(counts: Any, labels: Any, what: str) -> None:
+    """Warn of rows, called `what`, that are sums of others, and of reads of no gene."""
     if labels is None:
         return
-    sums = np.asarray(counts.sum(axis=1)).ravel()
-    before = np.cumsum(sums) - sums
-    told = {x: "counts no gene" for x in labels if x.strip(" :").lower() in NAMES["no word"]}
-    for row in np.flatnonzero((sums > 0) & ((2 * sums == sums.sum()) | (sums == before))):
-        others = np.arange(len(sums)) != row
-        others[row:] &= sums[row] != before[row]
-        own, rest = counts[[row]], counts[others]
-        # Somewhere two are added.
-        if rest.nnz > own.nnz > 1 and not (rest.sum(axis=0) - own).any():
-            told[labels[row]] = "counts as much as others together, as their sum"
-    for label, why in told.items():
-        warn(f"{what} {label!r} {why}: if so, use {remedy % repr(label)}", DataWarning)
+    no_gene = [x for x in labels if x.strip(" :").lower() in NAMES["no word"]]
+    for why, odd in (("count no gene", no_gene), ("may be sums of others", labels[_sums(counts)])):
+        if len(odd):
+            call = CALLS[f"without {what}"].format([*odd])
+            warn(f"{what} that {why}: {some([*odd])}; if so, use {call}", DataWarning)
+
+
+def _sums(counts: Any) -> list[int]:
+    """Rows that are the sum of all others, of all before them, or of a block beside them.
+
+    Sums are of several columns, and somewhere two counts are added. Those that are found are left
+    out of further sums.
+    """
+    # Rows and sums of rows are equal if their keys are; these may overflow.
+    keys = counts @ np.random.default_rng(0).integers(2**62, size=counts.shape[1])
+    left, found = np.flatnonzero(keys), list[int]()
+    while True:
+        own, n_found = keys[left], len(found)
+        sums = [(row, left[left != row]) for row in left[2 * own == own.sum()]]
+        sums += _blocks(counts, keys, left) + _blocks(counts, keys, left[::-1])
+        for row, block in sums:
+            if counts[block].nnz > counts[[row]].nnz > 1 and row not in found:
+                found.append(row)
+        if len(found) == n_found:
+            return sorted(found)
+        left = left[~np.isin(left, found)]
+
+
+def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[tuple[int, Any]]:
+    """Rows beside blocks that end before them in this order, and have their key.
+
+    They are few: counts are too large for a coincidence, or the block is all rows before.
+    """
+    own = keys[order]
+    starts = np.cumsum(own) - own
+    by_start, sought = np.argsort(starts), starts - own
+    places = np.searchsorted(starts, sought, sorter=by_start)
+    first = by_start[np.minimum(places, len(own) - 1)]
+    found = np.flatnonzero((starts[first] == sought) & (first + 1 < np.arange(len(own))))
+    rows = counts[order[found]]
+    is_sum = np.asarray(rows.log1p().sum(axis=1)).ravel() > np.log(_COINCIDENCES * len(keys))
+    is_sum |= (first[found] == 0) & (order[:1] < order[-1:])
+    is_sum &= rows.getnnz(axis=1) > 1
+    return [(order[k], order[first[k] : k]) for k in found[is_sum]]
 
 
 def warn_if_turned(words: Any, ids: Any) -> None:
@@ -201,14 +230,12 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         path = f"{os.fspath(values)!r:.60}"
         raise InvalidTypeError(CALLS["a path"].format(name=name, path=path))
     if array.dtype.kind not in _NUMERIC_KINDS:
-        told = f"got {type(values).__name__} of dtype {array.dtype}; {_VECTORISE}"
-        raise InvalidTypeError(f"{name} must hold counts, {told}")
+        raise InvalidTypeError(CALLS["no counts"].format(name, type(values).__name__, array.dtype))
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
-    told = f"{name} must hold counts, in rows of one length, but an entry is not a number: {error}"
-    return InvalidTypeError(f"{told}; {_VECTORISE}")
+    return InvalidTypeError(CALLS["no number"].format(name, error))
 
 
 def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
@@ -217,8 +244,7 @@ def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
         raise InvalidArgumentError(CALLS["2D"].format(kind=kind, name=name, shape=shape))
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
-            told = f"Found array with 0 {unit} (shape={shape}) while a minimum of 1 is required. "
-            raise InvalidArgumentError(f"{told}{name} must hold at least one document and word")
+            raise InvalidArgumentError(CALLS["nothing"].format(unit, shape, name))
 
 
 def _check_values(stored: Any, name: str) -> None:
@@ -240,10 +266,10 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
     # The largest count itself is no float.
     above = np.float64(most + 1) if values.dtype.kind == "f" else most + 1
     for told, is_wrong, remedy in (
-        (f"Input {name} contains NaN", np.isnan, _NOT_OBSERVED),
+        (f"Input {name} contains NaN", np.isnan, CALLS["not observed"]),
         (f"Input {name} contains infinity", np.isinf, correct),
         (f"Negative values in data passed to {name}", lambda x: x < 0, correct),
-        (f"{name} contains fractional counts", lambda x: np.floor(x) != x, _FRACTIONS),
+        (f"{name} contains fractional counts", lambda x: np.floor(x) != x, CALLS["fractions"]),
         (f"{name} contains a count above {largest}", lambda x: x >= above, correct),
     ):
         if (wrong := is_wrong(values)).any():

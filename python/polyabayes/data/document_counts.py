@@ -14,6 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, counted, html_table, some
 from polyabayes.data.counts import Words, checked_exposure, columns_of_words
 from polyabayes.data.metadata import checked_metadata
+from polyabayes.data.names import CALLS
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.selection import Selectable
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -285,11 +286,9 @@ class DocumentCounts(Selectable):
         known = columns >= 0
         if unseen == "raise" and not known.all():
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()
-            told = f"the documents have {counted(len(missing), 'word')} ({some(missing)}) "
-            remedy = f"use {argument('unseen', 'drop')} to leave them out"
-            if not known.any():
-                remedy = f"they have none of its words, as {wanted[0]!r}: give both the same names"
-            raise InvalidArgumentError(f"{told}outside the vocabulary; {remedy}")
+            told = CALLS["unseen" if known.any() else "all unseen"]
+            number, option = counted(len(missing), "word"), argument("unseen", "drop")
+            raise InvalidArgumentError(told.format(number, some(missing), option, wanted[0]))
         places, shape = (table.row[known], columns[known]), (self.n_documents, len(wanted))
         counts = sparse.csr_matrix((table.data[known], places), shape=shape)
         counts.sort_indices()

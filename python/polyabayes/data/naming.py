@@ -90,9 +90,8 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         missing = [label for label in wanted if label not in set(labels)]
         told = f"{table}{code}.reindex(corpus.ids) to leave them missing, or "
         told = told * (is_frame and isinstance(names, np.ndarray) and n_known > 0)
-        told = f"rows are matched by name; use {told}{table}{other} if the order is right"
-        rule = f"has no row for {some(missing)} of the data, but has {some(labels)}: {told}"
-        raise checks.wrong(name, missing[0], rule)
+        told = CALLS["no row"].format(some(missing), some(labels), f"{told}{table}{other}")
+        raise checks.wrong(name, missing[0], told)
     return rows
 
 
@@ -115,8 +114,7 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
         frame = frame if are_by_place else frame.set_axis(list(names), axis=0)
         return frame, f"pandas.DataFrame({name})"
     except (TypeError, ValueError) as error:
-        told = f"must hold one value for each document in every column: {error}"
-        raise InvalidArgumentError(f"{argument(name)} {told}") from error
+        raise InvalidArgumentError(CALLS["values"].format(argument(name), error)) from error
 
 
 def columns_by_name(name: str, values: Any, names: Any) -> Any:
@@ -188,8 +186,7 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     rest = [column for column in frame.columns if column not in numbers + terms]
     is_tidy = len(terms) == 1 and len(rest) == 2 and rest[1] not in labels
     if is_tidy and (rest[0] in labels or frame[terms[0]].duplicated().any()):
-        told = f"use {name}.pivot(index={rest[0]!r}, columns={terms[0]!r}, values={rest[1]!r})"
-        raise checks.wrong(name, None, f"seems to have a row for each topic and word: {told}")
+        raise checks.wrong(name, None, CALLS["tidy"].format(name, rest[0], terms[0], rest[1]))
     if labels or numbers or has_words:
         dropped = f".drop(columns={numbers})" if labels and numbers else ""
         labels = labels or numbers

@@ -83,9 +83,8 @@ class Selectable:
         is_mask, last = selection.dtype.kind == "b", n_documents - 1
         outside = selection[(selection < -n_documents) | (selection > last)]
         if len(selection) != n_documents if is_mask else len(outside):
-            told = f"a mask has an entry for each of them, got {len(selection)}"
-            told = told if is_mask else f"the last is {last}, there is no document {outside[0]}"
-            raise InvalidArgumentError(f"the corpus has {n_documents} documents: {told}")
+            told = CALLS["mask" if is_mask else "no document"]
+            raise InvalidArgumentError(told.format(n_documents, len(selection), last, *outside[:1]))
         selection = np.arange(n_documents)[selection] if selection.size else selection
         if not selection.size:
             raise InvalidArgumentError("the selection holds no documents; choose at least one")
@@ -299,22 +298,21 @@ class Selectable:
             return rows_by_name(name, given, self.ids)
         column = given
         if self.metadata is None or column not in self.metadata:
-            known = [] if self.metadata is None else list(self.metadata.columns)
-            told = f"{argument(name, column)}: the metadata of the documents have no such column; "
-            raise InvalidArgumentError(f"{told}there are {', '.join(map(repr, known)) or 'none'}")
+            known = ", ".join(map(repr, () if self.metadata is None else self.metadata.columns))
+            option = argument(name, column)
+            raise InvalidArgumentError(CALLS["no metadata"].format(option, known or "none"))
         return self.metadata[column]
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
         """One value for each document: given, or a column of the metadata."""
         values = self._rows(name, given)
         if np.shape(values) != (len(self),):
-            told = f"{argument(name)} must have one label for each of the {len(self):,} documents, "
-            raise InvalidArgumentError(f"{told}got shape {np.shape(values)}")
+            told = CALLS["one label"].format(argument(name), len(self), np.shape(values))
+            raise InvalidArgumentError(told)
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:
-                told = f"{argument(name)}: document {row} has no label ({value})"
-                raise InvalidArgumentError(told)
+                raise InvalidArgumentError(CALLS["no label"].format(argument(name), row, value))
         return found
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
@@ -332,8 +330,7 @@ class Selectable:
             known = values.astype(kind).astype("datetime64[us]") if kind else values
             return np.searchsorted(np.sort(known), known)
         except (TypeError, ValueError) as error:
-            told = f"must be numbers, or dates as 2008-01-31: {error}"
-            raise InvalidArgumentError(f"{argument('times')} {told}") from None
+            raise InvalidArgumentError(CALLS["times"].format(argument("times"), error)) from None
 
 
 def _over_words_of(corpus: Any, other: Any) -> Any:
@@ -373,8 +370,7 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        told = CALLS["undivided"].format(argument("groups"), len(by_draw), n_test)
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(CALLS["groups"].format(argument("groups"), len(by_draw), n_test))
     return np.isin(groups, by_draw[:n_groups])
 
 

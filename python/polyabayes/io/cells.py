@@ -57,9 +57,8 @@ def read_10x(
             one = argument("feature_type", kinds[0])
             raise FileFormatError(f"{path} has features of the kinds {known}: use {one}")
         totals = np.asarray(counts.sum(axis=0)).ravel()
-        told = f"{path.name} has features of the kinds {known}: only {feature_type!r} is read, "
-        told += f"with {totals[are_kept].sum() / max(1, totals.sum()):.1%} "
-        warn(f"{told}of all counts; others by {argument('feature_type')}", DataWarning)
+        told = feature_type, totals[are_kept].sum() / max(1, totals.sum()), argument("feature_type")
+        warn(CALLS["one kind"].format(path.name, known, *told), DataWarning)
         counts, names = counts[:, are_kept], [*compress(names, are_kept)]
     with content_of(path):
         return Corpus._made(Source(counts, _distinct(names), barcodes, words_are="measured"))
@@ -86,20 +85,23 @@ def _of_folder(path: Path, matrices: list[Path], word: str) -> _Parts:
 
 
 def _of_h5(path: Path, word: str) -> _Parts:
-    """The same of a file of Cell Ranger 3 or later: a column a cell, compressed by columns."""
+    """The same of a file of Cell Ranger: a column a cell, compressed by columns.
+
+    Up to version 2, the group is named by the one genome, and holds the names of the genes.
+    """
     h5py = import_optional("h5py", "reading .h5 files of Cell Ranger needs h5py")
     try:
         with reading(path), h5py.File(path, "r") as file:
-            group = file["matrix"]
+            group = file[next(iter(file)) if len(file) == 1 else "matrix"]
             size, n_cells = (int(x) for x in group["shape"][:])
             refuse_announced(path, n_cells, size)
             parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
-            features = group["features"]
-            texts = (features[word], features["feature_type"], group["barcodes"])
+            own = group.get("features", {"id": group.get("genes"), "name": group.get("gene_names")})
+            texts = (own[word], own.get("feature_type", np.full(size, b"")), group["barcodes"])
             names, kinds, barcodes = ([text.decode() for text in held[:]] for held in texts)
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
-        told = CALLS["h5"].format(path, error, argument("format", "h5ad"))
+        told = CALLS["h5"].format(path, error, argument("format", "h5ad"), str(path))
         raise FileFormatError(told) from error
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from polyabayes._support.files import read_lines
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.tabular.delimited import encoding_code, text_code
 from polyabayes.io.text import corpus_of_texts
@@ -38,14 +39,10 @@ def read_mallet(
     if blank := [name for name in heads if " " in name]:
         given = "sep='\\t', quoting=3, " * (seps[0] == "\t")
         given += f"names={['id', 'label', 'text']}{encoding_code(encoding)}"
-        told = f"divides the name {blank[0]!r} at its blanks: if {seps[0]!r} divides fields, use "
-        told += f"polyabayes.Corpus.from_table(pandas.read_csv({str(path)!r}, {given}))"
-        raise FileFormatError(f"{path}: MALLET {told}")
+        raise FileFormatError(CALLS["mallet"].format(str(path), blank[0], seps[0], given))
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         code = f"[' '.join(line.split()[2:]) for line in {text_code(path, encoding)}.splitlines()]"
-        told = f"several lines have the name {twice[0]!r}: if names hold blanks, divide fields by "
-        told += f"tabs; if not, use polyabayes.Corpus.from_documents({code})"
-        raise FileFormatError(f"{path}: {told}")
+        raise FileFormatError(CALLS["same names"].format(path, twice[0], code))
     if "token_pattern" not in options and "analyzer" not in options:
         # Words to leave out are divided as the texts are.
         left_out = [string.ascii_letters, *(options.get("stop_words") or ())]

@@ -18,7 +18,13 @@ from polyabayes.allocation.options import Run
 from polyabayes.data.names import CALLS
 from polyabayes.data.tensors.non_answers import marks_by_column
 from polyabayes.exceptions import InvalidArgumentError, PolyabayesError, argument
-from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers, refuse_fractions
+from polyabayes.latent_classes.answers import (
+    Answers,
+    RowWeights,
+    read_answers,
+    refuse_fractions,
+    warn_of_copies,
+)
 from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
@@ -492,6 +498,7 @@ class LatentClassAnalysis(FittedClasses):
         checks.whole_number("n_restarts", self.n_restarts, 1)
         columns = () if self.formula is None else formula_columns(self.formula)
         answers = read_answers(X, self.items, weights, [*columns, *others], missing)
+        warn_of_copies(X, answers)
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":

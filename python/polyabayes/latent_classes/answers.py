@@ -20,7 +20,8 @@ from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.observed_cells import known_levels
 from polyabayes.data.conversion.frames import frame_of
-from polyabayes.data.names import NAMES, headed, plain
+from polyabayes.data.conversion.table import DATE
+from polyabayes.data.names import CALLS, NAMES, headed, plain
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
 from polyabayes.data.tensors.non_answers import marks_by_column, warn_of_answers, without_missing
@@ -37,6 +38,10 @@ from polyabayes.exceptions import (
 _MOST_LEVELS = 50
 # Rows above which a column with another value in each is taken for the names of the rows.
 _FEW_ROWS = 10
+# Rows above which items that agree in each of them are hardly two questions.
+_MANY_ROWS = 50
+# Texts, more than so many and nearly all different, beside more blanks, are taken for remarks.
+_FEW_TEXTS = 3
 # Ends of the names of REDCap's columns that say whether a form is complete, and of their labels.
 _FORM = ("_complete", "complete?")
 
@@ -147,10 +152,7 @@ class RowWeights(NamedTuple):
     def put(self, answers: Answers) -> Answers:
         """The rows of the fit with their weights; other rows are refused."""
         if fingerprint_of("levels", answers.levels) != self.fingerprint:
-            raise InvalidArgumentError(
-                f"these classes were fitted to rows with {argument('weights')}, and X has other "
-                "rows: give their weights; numpy.ones(len(X)) counts each once"
-            )
+            raise InvalidArgumentError(CALLS["other rows"].format(argument("weights")))
         return answers._replace(weights=self.values)
 
 
@@ -199,18 +201,25 @@ def read_answers(
     frame = without_missing(frame, columns, missing)
     given = repr(weights) if isinstance(weights, str) else "weights"
     call += f"weights={given}, " * (weights is not None)
-    warn_of_non_answers(frame, columns, missing, call)
+    beside = warn_of_non_answers(frame, columns, missing, call)
     for column in columns:
-        _refuse_measurement(frame[column], column)
+        _refuse_fractions(frame[column], column)
     n_answers = {column: frame[column].nunique() for column in columns}
-    if alone := [column for column in columns if n_answers[column] < 2]:
-        kinds = [[x for x in alone if n_answers[x] == n] for n in (0, 1)]
-        said = ("no value in any row", "one answer in all rows, which tells no classes apart")
-        told = "; ".join(f"{some(x, 8)}: {own}" for x, own in zip(kinds, said, strict=True) if x)
-        kept = argument("items", [column for column in columns if column not in alone])
-        told += f"; leave them out by {kept if items else f'frame.drop(columns={alone})'}"
-        if blank := [column for column in kinds[1] if frame[column].isna().any()]:
-            others = [column for column in alone if column not in blank]
+    unanswered, alone = ([x for x in columns if n_answers[x] == n] for n in (0, 1))
+    names = [column for column in columns if _are_names(frame[column])]
+    kinds = {"no value in any row": unanswered}
+    kinds["one answer in all rows, which tells no classes apart"] = alone
+    kinds[f"another answer in each row, or more than {_MOST_LEVELS}"] = names
+    if odd := [*unanswered, *alone, *names]:
+        kinds["names or properties of rows"] = [x for x in beside if x not in odd]
+        told = "; ".join(f"{some(own, 8)}: {said}" for said, own in kinds.items() if own)
+        odd = [x for x in columns if x in odd or x in beside]
+        kept = argument("items", [column for column in columns if column not in odd])
+        told += f"; leave them out by {kept if items else f'frame.drop(columns={odd})'}"
+        if names:
+            told += "; or cut numbers into a few, as by pandas.cut, and make levels categorical"
+        if blank := [column for column in alone if frame[column].isna().any()]:
+            others = [column for column in odd if column not in blank]
             dropped = f".drop(columns={others})" * bool(others)
             told += f", or if blanks are answers, use frame{dropped}"
             told += f".assign(**frame[{blank}].notna())"
@@ -223,23 +232,23 @@ def read_answers(
         if marks := marks_by_column(missing, columns):
             own = marks if isinstance(missing, Mapping) else next(iter(marks.values()))
             none = f"({none} | frame.isin({own}))"
-        told = f"{len(empty):,} rows have no answer to any item (row {some(frame.index[empty])}); "
-        told += f"leave them out: use frame[~{none}[{columns}].all(axis=1)]"
-        raise InvalidArgumentError(told)
+        places = some(frame.index[empty])
+        raise InvalidArgumentError(CALLS["empty rows"].format(len(empty), places, none, columns))
     return Answers(tuple(map(str, columns)), labels, levels, counts)
 
 
 def warn_of_non_answers(
     frame: DataFrame, items: Sequence[Any], missing: Any = (), call: str = ""
-) -> None:
+) -> list[Any]:
     """Warn of what may be no item, no respondent or no answer; nothing is dropped.
 
-    It names columns of names of rows, several of what an export adds (REDCap, Qualtrics,
-    SurveyMonkey, KoboToolbox), and what :func:`warn_of_answers` names; and tables with a row for
-    each answer, by their headers or, of three columns, since no two rows share a respondent and a
-    question.
+    It names, and returns, columns of names of rows, times and remarks, and several of what an
+    export adds (REDCap, Qualtrics, SurveyMonkey, KoboToolbox); it names what
+    :func:`warn_of_answers` names; and tables with a row for each answer, by their headers or, of
+    three columns, since no two rows share a respondent and a question.
     """
-    header = {item: plain(str(item)) for item in items}
+    # LimeSurvey writes a code before each question.
+    header = {item: plain(str(item).partition(". ")[0]) for item in items}
     header |= {x: "id" for x in items if str(x).lower().endswith("_id")}
     forms = [x for x in items if str(x).lower().rstrip(".123456789").endswith(_FORM)]
     header |= dict.fromkeys(forms, "record")
@@ -247,32 +256,39 @@ def warn_of_non_answers(
         [item for item in items if header[item] in NAMES[kind]]
         for kind in ("respondent", "question", "answer", "export")
     )
-    # One alone may be an item, but forms of REDCap are complete (2), unlike those of other items.
-    is_form = any(frame[x].isin([2, "2", "Complete"]).any() for x in forms)
-    ids += exported * (len(exported) > 1 or is_form)
-    # One answer in all rows is refused with its own call.
-    ids = [x for x in ids if frame[x].nunique() > 1]
     for one, other in permutations(items if len(items) == 3 else (), 2):
         n, m = frame[[one, other]].nunique()
         are_most = max(m, _FEW_ROWS) < n < len(frame) > n * m / 2
         if are_most and not frame.duplicated([one, other]).any():
             ids, questions, answers = [one], [other], [x for x in items if x not in (one, other)]
     if ids and questions and answers and frame[ids].duplicated().any():
-        told = f"by frame.pivot(index={ids}, columns={questions[0]!r}, values={answers[0]!r})"
-        told = f"the table has a row for each answer, not for each respondent: make it one {told}"
-        warn(told, DataWarning)
-        return
+        warn(CALLS["long answers"].format(ids, questions[0], answers[0]), DataWarning)
+        return []
+    # One alone may be an item, but forms of REDCap are complete (2), unlike those of other items.
+    is_form = any(frame[x].isin([2, "2", "Complete"]).any() for x in forms)
+    times = [x for x in items if _are_times_or_remarks(frame[x])]
+    exported = [x for x in exported if x not in times]
+    ids += times + exported * (len(exported) + len(times) > 1 or is_form)
+    # One answer in all rows is refused with its own call.
+    ids = [x for x in items if x in ids and frame[x].nunique() > 1]
     if ids:
-        told = f"{some(ids, 3)} may be names or properties of rows, no answers: if so, leave "
-        told += f"them out of {argument('items')}, or use frame.drop(columns={ids})"
-        warn(told, DataWarning)
+        warn(CALLS["export"].format(some(ids, 8), argument("items"), ids), DataWarning)
     left = [item for item in items if item not in ids]
     if len(frame) > _FEW_ROWS and _ends_with_a_summary(frame, left):
-        told = f"the last row, {frame.index[-1]!r}, looks like averages or totals of the others"
-        warn(f"{told}: if so, leave it out by frame.iloc[:-1]", DataWarning)
+        warn(CALLS["last row"].format(frame.index[-1]), DataWarning)
         frame = frame.iloc[:-1]
     if left:
         warn_of_answers(frame, left, missing, call)
+    return ids
+
+
+def _are_times_or_remarks(values: Any) -> bool:
+    """Whether values are dates or times, or texts that are few beside blanks and mostly differ."""
+    texts, n_known = [*map(str, values.dropna().unique())], values.count()
+    are_remarks = 2 * n_known < len(values) and 3 * n_known < 4 * len(texts) > 4 * _FEW_TEXTS
+    are_remarks &= values.dtype.kind == "O"
+    is_other = hasattr(values, "cat") or not texts
+    return not is_other and (are_remarks or all(map(DATE.fullmatch, texts)))
 
 
 def _ends_with_a_summary(frame: DataFrame, items: Sequence[Any]) -> bool:
@@ -299,10 +315,8 @@ def like_answers(
     named = {str(column): column for column in frame.columns}
     if not isinstance(data, CountTensor) and frame_of(data) is None:
         if frame.shape[1] != len(items):
-            raise InvalidArgumentError(
-                f"X has {frame.shape[1]} columns, but the classes were fitted to {len(items)} "
-                f"items: {', '.join(items)}"
-            )
+            told = CALLS["fitted to"].format(frame.shape[1], len(items), ", ".join(items))
+            raise InvalidArgumentError(told)
         named = dict(zip(items, frame.columns, strict=True))
     if lacking := [item for item in items if item not in named]:
         told = f"X has no column {lacking[0]!r}; the classes were fitted to {', '.join(items)}"
@@ -340,10 +354,7 @@ def levels_of(
     values = column_of(X, name, given, n_rows).reset_index(drop=True)
     codes, labels = factor(data_frame({name: values}), name)
     if len(labels) > most and not hasattr(values, "cat"):
-        raise InvalidArgumentError(
-            f"{argument(name)} has {len(labels):,} levels, more than {most}; cut it into a few, as "
-            "by pandas.cut, or make it categorical if these are levels"
-        )
+        raise InvalidArgumentError(CALLS["cut"].format(argument(name), len(labels), most))
     return codes, labels
 
 
@@ -351,8 +362,7 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
     """A frame of pandas whose whole numbers are whole, and the weights of its rows."""
     if isinstance(data, CountTensor):
         if weights is not None:
-            told = f"a CountTensor has counts, and takes no {argument('weights')}"
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(CALLS["weighted"].format(argument("weights")))
         return _cells_of(data), data.counts.astype(np.float64)
     found = frame_of(data)
     frame = _array_of(data) if found is None else found.copy(deep=False)
@@ -381,10 +391,7 @@ def _refuse_counts(frame: DataFrame, has_items: bool) -> None:
     if has_items:
         warn(f"column {column!r} is left out and each row counts once: {remedy}", DataWarning)
         return
-    raise InvalidArgumentError(
-        f"column {column!r} has the name of counts, and would be an item: {remedy}; if it is an "
-        f"item, name it among the {argument('items')}"
-    )
+    raise InvalidArgumentError(CALLS["named counts"].format(column, remedy, argument("items")))
 
 
 def _cells_of(tensor: CountTensor) -> DataFrame:
@@ -402,11 +409,9 @@ def _array_of(data: Any) -> DataFrame:
     except ValueError:
         array = np.empty(0)
     if array.ndim != 2 or array.dtype.kind not in "biufOUS":
-        raise InvalidTypeError(
-            "X must be a table of pandas, polars or pyarrow, a CountTensor, or an array of shape "
-            f"(n_rows, n_items), got {type(data).__name__} of shape {array.shape}"
-            f"{'; read files by pandas.read_csv' if isinstance(data, (str, os.PathLike)) else ''}"
-        )
+        told = CALLS["no answers"].format(type(data).__name__, array.shape)
+        is_path = isinstance(data, (str, os.PathLike))
+        raise InvalidTypeError(told + "; read files by pandas.read_csv" * is_path)
     return data_frame({f"x{column}": array[:, column] for column in range(array.shape[1])})
 
 
@@ -417,8 +422,7 @@ def _columns(frame: DataFrame, items: Any) -> list[Any]:
     for column in columns:
         one_column(frame, column)
     if len(set(columns)) < len(columns) or len(columns) < 2:
-        told = f"{argument('items')} must be two columns or more, each once, got {columns}"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError(CALLS["two items"].format(argument("items"), columns))
     return columns
 
 
@@ -427,49 +431,55 @@ def _checked_weights(weights: Any, n_rows: int) -> Floats:
         return np.ones(n_rows)
     found = np.asarray(weights)
     if found.dtype.kind not in "biuf" or found.shape != (n_rows,):
-        raise InvalidTypeError(
-            f"{argument('weights')} must be a number for each of the {n_rows:,} rows, or the name "
-            f"of a column, got {found.dtype} of shape {found.shape}"
-        )
+        told = CALLS["no weights"].format(argument("weights"), n_rows, found.dtype, found.shape)
+        raise InvalidTypeError(told)
     found = found.astype(np.float64)
     bad = ~(np.isfinite(found) & (found >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        told = f"{argument('weights')} has {found[row]:g} at row {row}; weights are not negative"
-        raise InvalidCountsError(told)
+        raise InvalidCountsError(CALLS["bad weight"].format(argument("weights"), found[row], row))
     if not found.any():
         raise InvalidCountsError(f"all {argument('weights')} are 0")
     return found
 
 
-def _refuse_measurement(values: Any, column: Any) -> None:
-    """Refuse columns that are measured, or name the rows, not chosen from a few levels."""
-    if hasattr(values, "cat"):
+def _refuse_fractions(values: Any, column: Any) -> None:
+    """Refuse columns that are measured, not chosen from a few levels."""
+    if getattr(values.dtype, "kind", "O") != "f" or not len(known := values.dropna()):
         return
-    known = values.dropna()
+    numbers = known.to_numpy(dtype=float)
+    bad = numbers[~np.isfinite(numbers) | (numbers != np.rint(numbers))]
     remedy = "an item has a few levels: cut it into some, as by pandas.cut, or leave it out of "
     remedy += argument("items")
-    if getattr(values.dtype, "kind", "O") == "f" and len(known):
-        numbers = known.to_numpy(dtype=float)
-        bad = numbers[~np.isfinite(numbers) | (numbers != np.rint(numbers))]
-        if np.abs(bad).max() < np.finfo(float).eps:
-            remedy = "if it stands for 0, as pandas reads files of SAS, use frame.round()"
-        elif len(bad) == 1 and bad[0] == values.iloc[-1] and len(known) > _FEW_ROWS:
-            remedy += "; if the last row holds averages, use frame.iloc[:-1]"
-        told = f"item {column!r} holds {bad[0]:g}, which is no whole number; {remedy}"
-        raise InvalidArgumentError(told)
-    n_levels = known.nunique()
-    if n_levels > _MOST_LEVELS or n_levels == len(values) > _FEW_ROWS:
-        in_each = ", one in each row" if n_levels == len(values) else ""
-        remedy += ", or make it categorical if these are levels"
-        raise InvalidArgumentError(f"item {column!r} has {n_levels:,} levels{in_each}; {remedy}")
+    if np.abs(bad).max() < np.finfo(float).eps:
+        remedy = "if it stands for 0, as pandas reads files of SAS, use frame.round()"
+    elif len(bad) == 1 and bad[0] == values.iloc[-1] and len(known) > _FEW_ROWS:
+        remedy += "; if the last row holds averages, use frame.iloc[:-1]"
+    told = f"item {column!r} holds {bad[0]:g}, which is no whole number; {remedy}"
+    raise InvalidArgumentError(told)
+
+
+def _are_names(values: Any) -> bool:
+    """Whether a column may name the rows: too many levels, or another one in each row."""
+    n_levels = values.nunique()
+    is_distinct = n_levels == values.count() > _FEW_ROWS
+    return not hasattr(values, "cat") and (n_levels > _MOST_LEVELS or is_distinct)
+
+
+def warn_of_copies(data: Any, answers: Answers) -> None:
+    """Warn of columns of a frame that have the same answers in every row."""
+    alike: dict[bytes, list[str]] = {}
+    for item, levels in zip(answers.items, answers.levels.T, strict=True):
+        alike.setdefault(levels.tobytes(), []).append(item)
+    copies = [item for own in alike.values() for item in own[1:]]
+    if copies and frame_of(data) is not None and len(answers.levels) > _MANY_ROWS:
+        told = " and of ".join(some(own) for own in alike.values() if len(own) > 1)
+        warn(CALLS["copies"].format(told, copies, argument("items")), DataWarning)
 
 
 def refuse_fractions(answers: Answers) -> None:
     """Refuse weights that are no whole numbers, where data sets are drawn."""
     if answers.has_fractions:
         row = int(np.argmax(answers.weights != np.rint(answers.weights)))
-        raise InvalidCountsError(
-            f"{argument('weights')} has the fraction {answers.weights[row]:g} at row {row}: data "
-            "sets of as many rows are drawn from the model; numpy.ones(len(X)) counts each row once"
-        )
+        told = CALLS["fraction"].format(argument("weights"), answers.weights[row], row)
+        raise InvalidCountsError(told)

@@ -15,6 +15,7 @@ from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.allocation import AllocationModel, Evidence, ModelPosterior
 from polyabayes.allocation.options import Run
+from polyabayes.data.names import CALLS
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.tables import ClassCounts
@@ -246,10 +247,8 @@ def checked_sizes(n_classes: Any, max_classes: Any, n_patterns: int) -> tuple[li
     if not sizes:
         raise InvalidArgumentError("n_classes is empty; give a number, or leave it out")
     if sizes[-1] > n_patterns:
-        raise InvalidArgumentError(
-            f"{argument('n_classes', sizes[-1])} is more than the {n_patterns:,} different "
-            "patterns of answers that the rows have; lower it"
-        )
+        told = CALLS["patterns"].format(argument("n_classes", sizes[-1]), n_patterns)
+        raise InvalidArgumentError(told)
     return sizes, False
 
 

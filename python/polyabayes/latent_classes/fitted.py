@@ -14,6 +14,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import DataFrame, data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import RowWeights, levels_of, refuse_fractions
 from polyabayes.latent_classes.choice import ClassPrior
@@ -131,10 +132,7 @@ class FittedClasses(ClassOutcomes):
         counts = self._with_draws()
         n_samples = checks.whole_number("n_samples", n_samples, 1)
         if self._design is not None:
-            raise InvalidArgumentError(
-                f"membership depends on {argument('covariates')}: compare groups under classes "
-                "that were fitted without them"
-            )
+            raise InvalidArgumentError(CALLS["by covariates"].format(argument("covariates")))
         answers = self._weighted(X, weights, None)
         codes, labels = levels_of(X, "groups", groups, len(answers.levels))
         if not answers.has_fractions:
@@ -151,10 +149,7 @@ class FittedClasses(ClassOutcomes):
     def _with_draws(self) -> ClassCounts:
         self._check_fitted()
         if self._counts is None:
-            raise NotFittedError(
-                f"these classes were fitted by {argument('method', 'em')}, which has no draws; fit "
-                "them by 'bayes'"
-            )
+            raise NotFittedError(CALLS["of em"].format(argument("method", "em")))
         return self._counts
 
     def residuals(

@@ -14,6 +14,7 @@ from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet, random_generator
 from polyabayes._support.results import Result
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers, column_of, levels_of
 from polyabayes.latent_classes.predictions import ClassPredictions
@@ -157,10 +158,8 @@ class ClassOutcomes(ClassPredictions):
         default = "three-step" if self._counts is None else "draws"
         chosen = checks.choice("method", default if method is None else method, tuple(_HOW))
         if chosen == "draws" and self._counts is None:
-            raise InvalidArgumentError(
-                f"{argument('method', 'draws')} needs posterior draws, which classes fitted by "
-                f"{argument('method', 'em')} do not have; take 'three-step' or 'bch'"
-            )
+            told = (argument("method", x) for x in ("draws", "em"))
+            raise InvalidArgumentError(CALLS["no draws"].format(*told))
         answers = self._weighted(X, weights, covariates)
         codes, levels = _read_outcome(X, y, len(answers.levels))
         known = ~np.isnan(codes) & (answers.weights > 0)
@@ -301,10 +300,7 @@ def _bch(rows: _Rows, shares: Floats) -> tuple[Floats, Floats]:
     """Means or probabilities by class and their errors, by weights that undo the assignment."""
     assigned, errors = _assigned(rows, shares)
     if np.linalg.cond(errors) > 1e8:
-        raise InvalidArgumentError(
-            f"rows are never assigned to one of the classes, so that {argument('method', 'bch')} "
-            "cannot undo the errors of the assignment; take 'draws', or fewer classes"
-        )
+        raise InvalidArgumentError(CALLS["never assigned"].format(argument("method", "bch")))
     members = np.linalg.inv(errors)[:, assigned].T * rows.answers.weights[:, None]
     totals, shown = members.sum(axis=0)[:, None], rows.shown()
     values = members.T @ shown / totals

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +53,9 @@ class NotAnArray:
         pd.DataFrame(DENSE).astype(object),
         pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(DENSE)),
         pd.DataFrame(DENSE.astype(float)).astype(pd.SparseDtype(float, np.nan)),
+        SimpleNamespace(
+            i=[0, 2, 0, 2], p=[0, 1, 2, 3, 4], x=[2, 3, 1, 5], Dim=(3, 4), Dimnames=None
+        ),
         *(sparse.csr_matrix(DENSE).asformat(name) for name in FORMATS),
         *(sparse.csr_array(DENSE.astype(float)).asformat(name) for name in FORMATS),
     ],
@@ -78,6 +83,22 @@ def test_axes_of_xarray_without_coordinates_go_by_place(names):
         as_corpus(array.rename(document="species"))
     words, ids = corpus.vocabulary, corpus.ids
     assert [words is None, ids is None] == ["word" not in names, "document" not in names]
+
+
+def test_matrices_of_r_bring_their_names():
+    rows, columns = np.nonzero(DENSE)
+    names, counts = {"Docs": ["a", "b", "c"], "Terms": WORDS}, sparse.csc_array(DENSE)
+    parts = {"i": rows + 1, "j": columns + 1, "v": DENSE[rows, columns], "nrow": [3], "ncol": [4]}
+    turned = {"i": parts["j"], "j": parts["i"], "v": parts["v"], "nrow": [4], "ncol": [3]}
+    s4 = {"i": counts.indices, "p": counts.indptr, "x": counts.data, "Dim": [3, 4]}
+    for matrix in (
+        {**parts, "dimnames": names},
+        {**turned, "dimnames": dict(reversed(names.items()))},
+        SimpleNamespace(**s4, Dimnames=[*names.values()]),
+    ):
+        corpus = as_corpus(matrix)
+        np.testing.assert_array_equal(dense(corpus), DENSE)
+        assert [*corpus.ids, *corpus.vocabulary] == ["a", "b", "c", *WORDS]
 
 
 def test_booleans_count_once():

@@ -78,6 +78,13 @@ def test_other_things_than_answers_are_named_with_the_call():
         assert told_of(pd.DataFrame({name: each("a", "b"), **items})) == []
     (told,) = told_of(pd.DataFrame({"Status": each("a", "b"), "Finished": each(1, 0), **items}))
     assert "frame.drop(columns=['Status', 'Finished'])" in told
+    days = pd.date_range("2024-01-01", periods=40)
+    remarks = [None] * 36 + ["Great!", "Too loud", "Thanks", "Fine"]
+    for own in ({"Date Created": days.floor("7D")}, {"Done": days.strftime("%d/%m/%Y")}):
+        beside = {"lastpage. Last page": each(1, 2), "Others": remarks, **own}
+        (told,) = told_of(pd.DataFrame({**items, **beside}))
+        assert f"frame.drop(columns={[*beside]})" in told
+    assert told_of(pd.DataFrame({**items, "age": each("18-24", "25-34")})) == []
     assert len(told_of(pd.DataFrame({"start": each("a", "b"), "end": each(1, 0)}))) == 1
     long = pd.DataFrame(
         {"respondent": CYCLE // 4, "question": each(*"abcd"), "answer": each("x", "y", "x")}
@@ -115,6 +122,10 @@ def test_several_choices_in_an_answer_are_named_with_the_call_that_divides_them(
     tensor = pb.CountTensor.from_frame(eval(told.partition("column by ")[2], {"frame": frame}))
     assert tensor.axes == ("q", "hue__blue", "hue__green", "hue__red")
     assert tensor.marginal("hue__red").counts.tolist() == [8, 16, 16]
+    beside = frame.join(frame["hue"].str.get_dummies(sep).add_prefix("hue/"))
+    (told,) = told_of(beside)
+    left = eval(told.partition("answers by ")[2], {"frame": beside})
+    assert [*left] == ["q", "hue/blue", "hue/green", "hue/red"]
     assert told_of(frame.assign(hue=each("Yes, a lot", "Yes, a little", "No"))) == []
     assert told_of(frame.assign(hue=each("good", "very good", "bad", "very bad"))) == []
     assert "by ' ': make" in told_of(frame.assign(hue=each("1", "2", "1 3", "2 3")))[0]

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.io import mmwrite
 from sklearn.datasets import dump_svmlight_file
 
 from helpers.refusals import assert_refused
@@ -47,12 +46,6 @@ def test_matrix_market(tmp_path, corpus, name):
     assert dense(read_corpus(tmp_path / name, transpose=True)) == DENSE.T.tolist()
 
 
-def test_matrix_market_needs_as_many_words_as_columns(tmp_path):
-    mmwrite(tmp_path / "z.mtx", DENSE)
-    with pytest.raises(InvalidArgumentError, match="vocabulary has 2 entries"):
-        read_corpus(tmp_path / "z.mtx", vocabulary=WORDS[:2])
-
-
 def test_npz_keeps_everything(tmp_path, corpus):
     write_corpus(corpus, tmp_path / "x.npz")
     back = read_corpus(tmp_path / "x.npz")
@@ -67,8 +60,6 @@ def test_npz_is_aligned_to_the_vocabulary_asked_for(tmp_path, corpus):
     write_corpus(corpus, tmp_path / "x.npz")
     back = read_corpus(tmp_path / "x.npz", vocabulary=WORDS[::-1])
     assert dense(back) == DENSE[:, ::-1].tolist()
-    with pytest.raises(InvalidArgumentError, match=r"1 word \('ball'\)"):
-        read_corpus(tmp_path / "x.npz", vocabulary=["urn", "colour"])
 
 
 def test_npz_of_scipy(tmp_path, write):
@@ -112,12 +103,6 @@ def test_csv_keeps_names_as_they_are_written(write):
     assert corpus.vocabulary.tolist() == ["é", "b"]
     corpus = read_corpus(write("x.csv", 'made by R\n\n"a b"\tc\n1\t2\n'), sep="\t", skiprows=1)
     assert corpus.vocabulary.tolist() == ["a b", "c"]
-    with pytest.raises(InvalidArgumentError, match="sep must be one ASCII character"):
-        read_corpus(write("x.csv", "a,b\n1,2\n"), sep="1")
-    wide = write("wide.csv", "id,urn\na,1\n".encode("utf-16"))
-    with pytest.raises(FileFormatError, match=r"line 1: .* try encoding='utf-16'"):
-        read_corpus(wide)
-    assert read_corpus(wide, encoding="utf-16").ids.tolist() == ["a"]
 
 
 def test_csv_of_many_blocks(tmp_path):
@@ -145,8 +130,6 @@ def test_csv_needs_no_other_parser(write, monkeypatch):
     assert (corpus.ids.tolist(), corpus.vocabulary.tolist()) == (["1"], ["the", "urn"])
     corpus = read_corpus(write("x.csv", "n,text,t\n1,an urn,2\n2,ball,3\n"), exposure="t")
     assert (corpus.ids, corpus.exposure.tolist()) == (None, [2, 3])
-    with pytest.raises(FileFormatError, match="no document in column 'text' at line 3"):
-        read_corpus(write("x.csv", "id,text\n1,the urn\n2,\n"))
     assert read_tensor(write("x.csv", "i,count\n1,3\n")).total == 3
 
 
@@ -155,9 +138,6 @@ def test_table_options(write):
     corpus = read_corpus(path, layout="wide", sep=";")
     assert corpus.vocabulary.tolist() == ["document", "word", "count"]
     assert dense(corpus) == [[3, 4, 5], [6, 7, 8]]
-    assert_refused(InvalidArgumentError, "layout must be", read_corpus, path, layout="square")
-    with pytest.raises(FileFormatError, match=r"y\.parquet cannot be read"):
-        read_corpus(write("y.parquet", "no parquet"))
 
 
 def test_missing_pandas_is_named(write, monkeypatch):

@@ -342,10 +342,9 @@ def written_by_cell_ranger(folder, kind):
                 file[f"matrix/{name}"] = getattr(packed, name)
             file["matrix/shape"] = packed.shape
             file["matrix/barcodes"] = np.array([b"AAC-1", b"AAG-1"])
-            for name, held in zip(
-                ("id", "name", "feature_type"), zip(*columns, strict=True), strict=True
-            ):
-                file[f"matrix/features/{name}"] = np.array(held, dtype="S20")
+            names = ("id", "name", "feature_type")
+            for name, held in zip(names, np.array(columns, dtype="S20").T, strict=True):
+                file[f"matrix/features/{name}"] = held
         return folder / "x.h5"
     start = "" if kind.endswith(".tsv") else f"{kind}_"
     (folder / f"{'._' if start else 'raw_'}matrix.mtx").write_bytes(b"\0")
@@ -387,6 +386,19 @@ def test_of_several_samples_in_a_folder_one_is_read(here):
     (here / "GSM2_b_barcodes.tsv.gz").unlink()
     with pytest.raises(FileFormatError, match=r"it has no GSM2_b_barcodes\.tsv"):
         pb.read_corpus("GSM2_b_matrix.mtx", format="10x")
+
+
+def test_files_of_cell_ranger_2_have_a_group_for_the_genome(here):
+    with pytest.importorskip("h5py").File(written_by_cell_ranger(here, "h5"), "a") as file:
+        file["GRCh38"] = file.pop("matrix")
+        names = file["GRCh38"].pop("features")
+        file["GRCh38/genes"], file["GRCh38/gene_names"] = names["id"], names["name"]
+    corpus = pb.read_corpus("x.h5")
+    assert corpus.vocabulary.tolist() == ["G1", "G2", "A1"]
+    assert corpus.counts.toarray().tolist() == CELLS.tolist()
+    assert corpus.ids.tolist() == ["AAC-1", "AAG-1"]
+    with pytest.warns(DataWarning, match=r"'TBCE-1'"):
+        pb.read_corpus("x.h5", word="name")
 
 
 def test_a_file_that_is_no_matrix_of_cell_ranger_says_so(here):
@@ -605,7 +617,7 @@ NAMES_OF_CALLS = {module.__name__: module for module in MODULES}
 CONTENTS = {"saved": saved, "cells": cells}
 
 
-@pytest.mark.filterwarnings("ignore:left out|Variable names|(document|word) .* counts as much")
+@pytest.mark.filterwarnings("ignore:left out|Variable names|(documents|words) that may be sums")
 @pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
     name, content, call, expected, words, *given = eval(row, NAMES_OF_CALLS | CONTENTS)

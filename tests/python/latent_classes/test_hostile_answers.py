@@ -9,7 +9,7 @@ import pytest
 
 import polyabayes as pb
 from helpers.refusals import call_of
-from polyabayes.exceptions import DataWarning, InvalidArgumentError
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, PolyabayesError
 
 GOOD = pd.DataFrame({"a": [0, 1, 0, 1, 0, 1], "b": [1, 1, 0, 0, 1, 0], "c": [0, 0, 1, 1, 0, 1]})
 EMPTY_ROWS = GOOD.astype("Int64").copy()
@@ -63,6 +63,26 @@ def test_blanks_of_options_that_were_not_chosen_are_answers_by_the_call():
     call = call_of(InvalidArgumentError, classes.fit, frame)
     fitted = classes.fit(eval(call, {"frame": frame}))
     assert set(fitted.predict(GOOD.assign(b=True, c=False))) == {0}
+
+
+def test_items_that_answer_alike_in_every_row_are_named():
+    many = pd.concat([GOOD] * 9, ignore_index=True).assign(d=lambda rows: rows["b"])
+    with pytest.warns(DataWarning, match=r"of 'b', 'd' are the same") as caught:
+        pb.LatentClassAnalysis(1, random_state=0).fit(many)
+    left = eval(str(caught[0].message).rpartition("use ")[2], {"frame": many})
+    assert [*left] == ["a", "b", "c"]
+
+
+def test_what_an_export_adds_is_refused_together():
+    export = pd.concat([GOOD] * 3, ignore_index=True).assign(lang="en", name=range(18), seed=GOOD.a)
+    export["day"] = pd.date_range("2024-01-01", periods=18).floor("7D")
+    with (
+        pytest.warns(DataWarning, match="'seed', 'day' may be"),
+        pytest.raises(PolyabayesError) as e,
+    ):
+        pb.LatentClassAnalysis(1).fit(export)
+    call = str(e.value).partition("out by ")[2].partition(";")[0]
+    assert [*eval(call, {"frame": export})] == ["a", "b", "c"]
 
 
 def test_counts_that_are_left_out_are_warned_of():

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def source_of(documents: Any, name: str) -> Source:
     """Parts of a corpus from documents in any form but a corpus; the counts are checked.
 
-    Forms are AnnData, a corpus of tomotopy, a table, lists of (id, count) as in gensim, lists of
-    tokens, texts, or a matrix of counts.
+    Forms are AnnData, a corpus of tomotopy, a table, matrices of R, lists of (id, count) as in
+    gensim, lists of tokens, texts, or a matrix of counts.
     """
     if sources.is_anndata(documents):
         return sources.anndata(documents)
@@ -42,7 +42,7 @@ def source_of(documents: Any, name: str) -> Source:
     if (frame := frame_of(documents)) is not None:
         table = FrameTable(frame, name, "Corpus.from_table")
         return source_of_table(table) if frame.size else Source(frame.to_numpy())
-    return _of_lists(documents) or Source(documents)
+    return sources.matrix_of_r(documents) or _of_lists(documents) or Source(documents)
 
 
 def _of_lists(documents: Any) -> Source | None:
@@ -200,8 +200,7 @@ def _beside(
     pairs = list(enumerate(firsts.tolist()))
     kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]
     if left := [name for name in held if name not in kept]:
-        told = f"{', '.join(map(repr, left))} of {table.title}, which differ between rows"
-        warn(f"left out: {told} of the same document", DataWarning)
+        warn(CALLS["left out"].format(", ".join(map(repr, left)), table.title), DataWarning)
     metadata = table.data_frame(kept).iloc[first] if kept else None
     return None if sizes is None else sizes[first], metadata
 

@@ -111,9 +111,8 @@ def name_of(label: Any) -> str:
 def refuse_missing_names(names: Any, what: str, code: str) -> None:
     """Refuse names of rows or columns that are missing; `code` leaves those out."""
     if names.nlevels == 1 and names.hasnans:
-        told = f"a name of {what} is missing, at {int(np.argmax(names.isna()))}: if NA is a name "
-        told += f"there, read the file with keep_default_na=False; if not, use {code}"
-        raise InvalidArgumentError(told)
+        place = int(np.argmax(names.isna()))
+        raise InvalidArgumentError(CALLS["no name"].format(what, place, code))
 
 
 def row_place(frame: pd.DataFrame) -> Callable[[int], str]:

@@ -94,9 +94,9 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         given = getattr(named, field.name)
         for name in given if field.name == "metadata" else [given]:
             if name is not None and name not in table.names:
-                told = f"{table.options(**{field.name: name})}: {table.title} has no column "
-                known = sorted(table.names, key=lambda x: str(name) not in x)
-                told += f"{name!r}; it has {some(known, 8)}"
+                known = some(sorted(table.names, key=lambda x: str(name) not in x), 8)
+                told = table.options(**{field.name: name})
+                told = CALLS["no column"].format(told, table.title, name, known)
                 raise InvalidArgumentError(told, argument=field.name, value=name)
     _refuse_headers(table)
     names = [name for name in table.names if name != named.exposure]
@@ -135,9 +135,8 @@ def _refuse_headers(table: Table) -> None:
     # Lists of words in lines have no header.
     is_named = any(table.given.get(x) for x in ("document", "ids", "text"))
     if same and (is_named or any(number_of(str(x)) is not None for x in chain(*held.values()))):
-        told = f"{table.place(same[0])} holds the names of the columns again: without such rows, "
-        told += f"use {table.call(f'.loc[lambda rows: rows[{first!r}] != {first!r}]')}"
-        raise InvalidArgumentError(told)
+        code = table.call(f".loc[lambda rows: rows[{first!r}] != {first!r}]")
+        raise InvalidArgumentError(CALLS["names again"].format(table.place(same[0]), code))
 
 
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
@@ -251,8 +250,8 @@ def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
         are_counts = table.holds_whole_numbers(names[2]) and table.counts(names[2:]).min()
         if all(is_few) and table.is_distinct(*names[:2]) and are_counts:
             options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
-            told = f"{some(names)} of {table.title} look like a document, a word and a count: if "
-            told += f"they are, use {options}; if not, {table.options(layout='wide')}"
+            others = table.options(layout="wide")
+            told = CALLS["triplets"].format(some(names), table.title, options, others)
             if are_named:
                 raise InvalidArgumentError(told)
             warn(f"{told}; they are read as rows of counts", DataWarning)
@@ -270,9 +269,8 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         code = f"{table.as_frame}{table.index_code(table.names[:1])}"
         code = f", or, of a table of counts, use polyabayes.CountTensor.from_dense({code}, "
         code = f"{code}['row', 'column'])" * (not table.numbers_of(table.names[0]))
-        told = f"{argument('axes', factors)}{code}"
-        told = f"has no name, and may number the rows: name the others by {told}"
-        raise InvalidArgumentError(f"the first column, {table.names[0]!r}, {told}")
+        told = CALLS["numbered"].format(table.names[0], argument("axes", factors), code)
+        raise InvalidArgumentError(told)
     if counts is not None:
         return counts
     free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]

@@ -96,6 +96,22 @@ def words_by_id(dictionary: Any, n_words: int) -> list[str]:
     return [known.get(column, f"#{column}") for column in range(n_words)]
 
 
+def matrix_of_r(value: Any) -> Source | None:
+    """Counts of a matrix of R that rdata has read: a DocumentTermMatrix, a dgCMatrix or a dfm."""
+    held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    if {"i", "j", "v", "nrow", "ncol", "dimnames"} <= held.keys():
+        places, shape = (held["i"] - 1, held["j"] - 1), (*held["nrow"], *held["ncol"])
+        counts: Any = sparse.coo_array((held["v"], places), shape=shape)
+    elif {"i", "p", "x", "Dim", "Dimnames"} <= held.keys():
+        counts = sparse.csc_array((held["x"], held["i"], held["p"]), shape=(*held["Dim"],))
+    else:
+        return None
+    names = held.get("dimnames", held.get("Dimnames"))
+    ids, words = names.values() if isinstance(names, dict) else names or (None, None)
+    is_turned = isinstance(names, dict) and next(iter(names)) == "Terms"
+    return Source(counts.T, ids, words) if is_turned else Source(counts, words, ids)
+
+
 def is_stream(value: Any) -> bool:
     """Whether a value can only be iterated over, such as a corpus that gensim reads from a file.
 
@@ -139,16 +155,14 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     named = [other for other in others if _OF_COUNTS.search(other)]
     call = "it has no layer of counts; give the raw counts"
     if first := next(iter(named or others), None):
-        call = f"polyabayes.Corpus.from_anndata({code}, layer={first!r})"
-        call = f"counts are in {some(others)}: use it by {argument('layer', first)}, as in {call}"
+        call = CALLS["layer"].format(some(others), argument("layer", first), code, first)
     elif data.raw is not None and not _fractions(data.raw.X[:_ROWS_LOOKED_AT]).any():
         call = f"counts are in raw: use polyabayes.Corpus({code}.raw.to_adata())"
     if stored is None:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
         twice = data.var_names[data.var_names.duplicated()][0]
-        told = f"{code}.var_names_make_unique(), then polyabayes.Corpus(adata)"
-        raise InvalidArgumentError(f"two variables {twice!r}: use {told}")
+        raise InvalidArgumentError(CALLS["two variables"].format(twice, code))
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
         warn(CALLS["kinds"].format(some(kinds), code, kinds[-1]), DataWarning)
@@ -181,8 +195,7 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) ->
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"
-        told = f"{name} of the AnnData holds {entries.data[cell]:.6g} for {place}, and is "
-        raise InvalidArgumentError(f"{told}normalised or log-transformed, not counts: {call}")
+        raise InvalidArgumentError(CALLS["logs"].format(name, entries.data[cell], place, call))
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 
 

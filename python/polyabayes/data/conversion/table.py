@@ -183,9 +183,9 @@ class Table(Protocol):
     def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
         blank = [x for x in self.names if any(map(_numbers.is_kept_back, self.values(x)))]
-        told = f"without rows of counts kept back, as {self.written.get('na_values')!r}, "
-        told += f"{self.call(f'.dropna(subset={blank})', **options)}; with 0 for each, "
-        return f"{told}{self.call(filled, **options)}" * bool(blank and self.written)
+        calls = (self.call(x, **options) for x in (f".dropna(subset={blank})", filled))
+        told = CALLS["kept back"].format(self.written.get("na_values"), *calls)
+        return told * bool(blank and self.written)
 
     @cached_property
     def under_units(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections import Counter
@@ -163,15 +164,17 @@ def _warn_of_scripts(texts: list[str]) -> None:
 
 def _warn_of_items(texts: list[str]) -> None:
     """Warn of lists of items, such as baskets: a few words each, and no sentences."""
+    texts = [html.unescape(text) for text in texts if text.strip()]
     for sep in (*";|,", "||", " / ", "\n"):
-        key, items = sep.strip(" ")[0], [x.strip() for text in texts for x in text.split(sep)]
+        items = [item for text in texts for x in text.split(sep) if (item := x.strip())]
+        key = sep.strip(" ")[0]
         are_short = all(x.count(" ") < _WORDS_OF_ITEM and x[-1:] not in ".!?" for x in items)
         are_short &= key not in "".join(items)
         # Verses and phrases are short, too, but seldom recur.
         is_plain = sep[0] not in " \n"
         is_long = is_plain and any(text.count(sep) > 1 for text in texts)
         is_list = is_long or len({*items}) * (2 - is_plain) < len(items) > len(texts)
-        if are_short and is_list and any(" " in x or (is_plain and len(x) == 1) for x in items):
+        if are_short and is_list and not all(map(_WORDS.fullmatch, items)):
             option = argument("token_pattern", rf"[^{key}\s](?:[^{key}]*[^{key}\s])?")
             warn(CALLS["lists"].format(sep=sep, option=option), DataWarning)
 
@@ -189,8 +192,7 @@ def _warn_of_labels(texts: list[str]) -> None:
             if what != _LABELS[0][1]:  # Only markup may stand beside others.
                 break
     if found:
-        told = f"{'; '.join(found)}, which count as words: drop them by preprocessor=lambda text"
-        warn(f"{told}: {code}.lower()", DataWarning)
+        warn(CALLS["labels"].format("; ".join(found), code), DataWarning)
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:

@@ -44,8 +44,7 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
         return (None,) * len(axes)
     if isinstance(labels, Mapping):
         if unknown := [name for name in labels if name not in axes]:
-            told = f"labels of {unknown[0]!r}, which is none of the axes {axes}"
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(CALLS["no axis"].format(unknown[0], axes))
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
         raise InvalidTypeError(f"labels must map axes to sequences of str, got {labels!r}")
@@ -92,8 +91,7 @@ def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
     if array.dtype.kind not in "iu":
         raise InvalidTypeError(f"coordinates must be integers, got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] != len(axes):
-        told = f"a column for each of the axes {', '.join(axes)}; got shape {array.shape}"
-        raise InvalidArgumentError(f"coordinates must have shape (n_cells, {len(axes)}), {told}")
+        raise InvalidArgumentError(CALLS["cells"].format(len(axes), ", ".join(axes), array.shape))
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(MAX_TOTAL))
     return np.ascontiguousarray(array, dtype=np.int64)

@@ -108,7 +108,10 @@ def warn_of_answers(
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
             warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
         if sep := divider(levels):
-            warn(CALLS["choices"].format(item=item, sep=sep, code=code), DataWarning)
+            choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
+            there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
+            told = CALLS["choices there" if choices <= there else "choices"]
+            warn(told.format(item=item, sep=sep, code=code), DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
         if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
@@ -121,14 +124,12 @@ def warn_of_answers(
         if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
             every = {x: [*given.get(str(x), ()), *own[x]] for x in items}
             named = {x: held for x, held in every.items() if held}
-        told = f"{told}; if so, use {argument('missing', named, call)}; else they count as answers"
-        warn(f"answers that may mark missing ones: {told}", DataWarning)
+        warn(CALLS["marks"].format(told, argument("missing", named, call)), DataWarning)
     if len(blank) > 1:
         told = f"{argument('missing', [], call)}; if answers, use {code}.assign(**{code}"
         warn(CALLS["blanks"].format(some=some(blank, 3), blank=blank, told=told), DataWarning)
     if spellings:
-        told = f"{some(list(spellings), 3)} differ only in case or blanks: if they are the same"
-        warn(f"answers of {told}, use {code}.replace({spellings})", DataWarning)
+        warn(CALLS["spellings"].format(some([*spellings], 3), code, spellings), DataWarning)
 
 
 def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, sums: Any) -> None:
@@ -137,8 +138,7 @@ def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, s
         levels, code = [*sums.values()], frame.attrs.get("code", "frame")
         code += f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({levels}).all(axis=1)]"
         code += f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''}"
-        told = CALLS["sums"].format(levels=some(levels), sums=some([*sums]), code=code)
-        warn(told, DataWarning)
+        warn(CALLS["sums"].format(some(levels), some([*sums]), code), DataWarning)
 
 
 def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:

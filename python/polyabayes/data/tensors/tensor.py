@@ -16,6 +16,7 @@ from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.conversion.frames import flat, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
+from polyabayes.data.names import CALLS
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import Axes, AxisLabels, LabelsLike, Shape
 from polyabayes.data.tensors.non_answers import warn_of_answers, warn_of_sums, without_missing
@@ -65,8 +66,7 @@ class CountTensor:
     labels: AxisLabels
 
     def __init__(self) -> None:
-        told = "from_dense, from_coo, from_frame, from_corpus or read_tensor"
-        raise InvalidTypeError(f"CountTensor is made by {told}")
+        raise InvalidTypeError(CALLS["made by"])
 
     @classmethod
     def _from_checked(
@@ -196,8 +196,7 @@ class CountTensor:
             labels = [row_names(array), [*map(str, array.columns)]] if labels is None else labels
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
-            told = f"array has {len(shape)} dimensions, but axes names {', '.join(names)}"
-            raise InvalidArgumentError(told)
+            raise InvalidArgumentError(CALLS["dimensions"].format(len(shape), ", ".join(names)))
 
         def place(position: int) -> str:
             return f"cell {tuple(coordinates[position].tolist())}"
@@ -272,8 +271,7 @@ class CountTensor:
         named = [] if axes is None else checks.entries("axes", axes)
         table = flat(table, named)
         if axes is None and None not in (dimensions := [table.index.name, table.columns.name]):
-            told = f"counts levels of {dimensions[1]!r} in its columns: use CountTensor.from_dense"
-            told += f"(frame, axes={_factors.axis_names(dimensions)})"
+            told = CALLS["levels"].format(dimensions[1], _factors.axis_names(dimensions))
             raise checks.wrong("frame", None, told)
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
@@ -473,12 +471,10 @@ class CountTensor:
         """
         if not self.is_complete:
             cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
-            told = f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, and have "
-            raise InvalidArgumentError(f"{told}no place in an array; to_frame() has all cells")
+            raise InvalidArgumentError(CALLS["unshown"].format(self.counts[cell], self.axes[axis]))
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > checks.whole_number("max_bytes", max_bytes):
-            told = f"shape {self.shape} takes {n_bytes:,} bytes, above max_bytes={max_bytes:,}; "
-            raise BudgetExceededError(f"{told}take a marginal() first, or raise max_bytes")
+            raise BudgetExceededError(CALLS["bytes"].format(self.shape, n_bytes, max_bytes))
         array = np.zeros(self.shape, dtype=np.int64)
         array[tuple(self.coordinates.T)] = self.counts
         return array

@@ -26,8 +26,8 @@ _BANNER = b"%%MatrixMarket matrix coordinate integer general\n%\n"
 _HEADER = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*+[^\n]*\n?")
 _KINDS = ("integer", "real", "unsigned-integer", "pattern", "general", "symmetric")
 _CELL_BYTES = 16
-# Endings of the names of genes and of cells beside a matrix of kallisto and bustools.
-_BESIDE = (".genes.txt", ".barcodes.txt")
+# Endings of the names of genes and of cells beside a matrix of kallisto, and of alevin-fry.
+_BESIDE = ((".genes.txt", ".barcodes.txt"), ("_cols.txt", "_rows.txt"))
 
 
 def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
@@ -41,9 +41,11 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
         is_known = path.name.removesuffix(".gz").endswith("matrix.mtx")
         how = argument("format", "10x") if is_known else argument("transpose", True)
         warn(CALLS["of 10x"].format(path, how), DataWarning)
-    if all(path.with_suffix(name).is_file() for name in _BESIDE):
-        code = f"pathlib.Path({str(path)!r}).with_suffix(x).read_text().split() for x in {_BESIDE}"
-        warn(CALLS["beside"].format(path, code), DataWarning)
+    start = re.sub(r"\.\w+(\.gz)?$", "", str(path))
+    for names in _BESIDE:
+        if all(Path(start + name).is_file() for name in names):
+            code = f"pathlib.Path({start!r} + x).read_text().split() for x in {names}"
+            warn(CALLS["beside"].format(path, code), DataWarning)
     return _corpus(path, _content(path), None, transpose=transpose)
 
 

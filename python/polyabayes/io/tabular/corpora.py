@@ -52,9 +52,8 @@ def read_csv(
     if is_bare and not {"layout", "document", "word"} & options.keys():
         words = argument("columns", [f"word{k}" for k in range(n_names)])
         triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
-        told = f"{path}: its first line holds numbers: if they name words, "
-        told += f"{argument('layout', 'wide')}; if not, {triplets * (n_names == 3)}{words} if each "
-        raise FileFormatError(f"{told}line is a document")
+        told = argument("layout", "wide"), triplets * (n_names == 3), words
+        raise FileFormatError(CALLS["bare"].format(path, *told))
     return corpus_of_table(path, table, vocabulary, **options)
 
 

@@ -231,8 +231,7 @@ class DelimitedTable(Table):
             told += self.call(ids=self.given.get("ids") or (names[0] if self.is_turned else None))
             if number_of(twice[0]) is not None:
                 known = columns_of(len(names), list(map(number_of, names)).count(None))
-                told = f"no header: name its {argument('columns', known)}; if its rows are words, "
-                told += f"also {argument('transpose', True)}"
+                told = CALLS["head"].format(argument("columns", known), argument("transpose", True))
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
@@ -253,9 +252,8 @@ class DelimitedTable(Table):
             n_fields, is_title = sizes[-1], any(map(is_number, first[-1][1]))
         if is_title and n_fields > len(names):
             start = first[sizes.index(n_fields)][0] - 1
-            told = f"{names[0]!r:.60} is no header of {n_fields} columns: skip it by "
-            told += argument("skiprows", start) + then(LINES_LOOKED_AT, skiprows=start)
-            raise _refused(self.path, line, told)
+            told = argument("skiprows", start) + then(LINES_LOOKED_AT, skiprows=start)
+            raise _refused(self.path, line, CALLS["above"].format(names[0], n_fields, told))
         if len(names) == n_fields == 1:
             # Such a table would be read as one column of texts.
             fields = first[0][1][0].split()
@@ -268,8 +266,7 @@ class DelimitedTable(Table):
         if has_more and dialect.columns is None and not (is_first and self.sep != " "):
             if len({held[0] for _, held in first}) < len(first):
                 known = [argument("columns", x) for x in ([*names, "last"], ["", *names])]
-                told = f"a column has no name, and the first names no rows: use {known[0]}, "
-                told += f"{argument('skiprows', line)}, or, if it is the first, {known[1]} instead"
+                told = CALLS["short header"].format(*known, argument("skiprows", line))
                 raise _refused(self.path, line, told)
             # R does not name the column of the row names, and pandas makes it the index.
             names[:0], self.keys = [""], {"": None}

@@ -14,6 +14,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.tables import some
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import warn
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers
 from polyabayes.latent_classes.chains import Chains, Levels, Waves
@@ -173,9 +174,8 @@ class FittedWaves(SavedClasses):
             plain = {label.strip().casefold() for label in union}
             has_others = any(set(levels[0]).isdisjoint(own) for own in levels[1:])
             if has_others or len(plain) < len(union):
-                told = f"{some(columns, 3)} have the answers {some(union, 8)} as one item: if "
-                told += "one is spelt otherwise in a wave, make them the same, as by "
-                warn(f"{told}frame.replace({{{columns[1]!r}: {{other: answer}}}})", DataWarning)
+                told = some(columns, 3), some(union, 8), columns[1]
+                warn(CALLS["union"].format(*told), DataWarning)
             if all(label.lstrip("-").isdecimal() for label in union):
                 union.sort(key=int)
             found.append(tuple(union))
@@ -213,15 +213,10 @@ def checked_waves(waves: Any) -> tuple[tuple[Any, ...], ...]:
     """Columns of each wave; anything else is refused."""
     is_list = isinstance(waves, Sequence) and not isinstance(waves, str)
     if not is_list or any(isinstance(w, str) or not isinstance(w, Sequence) for w in waves):
-        raise InvalidTypeError(
-            f"{argument('waves')} must be a list of lists of columns, as "
-            f"[['a1', 'b1'], ['a2', 'b2']], got {waves!r:.100}"
-        )
+        raise InvalidTypeError(CALLS["no waves"].format(argument("waves"), waves))
     found = tuple(tuple(wave) for wave in waves)
     if len(found) < 2 or len({len(wave) for wave in found}) > 1 or not found[0]:
         numbers = ", ".join(str(len(wave)) for wave in found)
-        raise InvalidArgumentError(
-            f"{argument('waves')} must be two or more, with the same items in the same order, got "
-            f"{len(found)} with {numbers} items"
-        )
+        told = CALLS["other waves"].format(argument("waves"), len(found), numbers)
+        raise InvalidArgumentError(told)
     return found
