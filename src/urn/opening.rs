@@ -1,12 +1,14 @@
 //! Moves that open a topic for some tokens, close it for all of its, or do both at once.
 
-use std::f64::consts::GOLDEN_RATIO;
 use std::ops::Range;
 
 use super::chains::{MODERATE, TopicChains};
 use super::{Counts, UrnTarget};
 use crate::math::pick;
 use crate::rng::{LANES, UniformLanes};
+
+/// The golden ratio.
+const GOLDEN: f64 = 1.618_033_988_749_895;
 
 impl<U: UniformLanes> TopicChains<U> {
     /// Makes one Metropolis move in every chain, of one topic that may hold a random token or of two,
@@ -19,8 +21,8 @@ impl<U: UniformLanes> TopicChains<U> {
     pub fn open_or_close(&mut self, target: UrnTarget<'_>, n_moves_before: usize) {
         let n_tokens = self.topics().len();
         let is_pair = n_moves_before % 2 == 1;
-        // Multiples of the golden ratio are spread evenly, however many there are.
-        let first_balls = (n_tokens as f64).powf(n_moves_before as f64 * GOLDEN_RATIO % 1.0);
+        // The fractions of multiples of the golden ratio are spread evenly, however many there are.
+        let first_balls = (n_tokens as f64).powf(n_moves_before as f64 * GOLDEN % 1.0);
         let darts = self.uniforms();
         let others = if is_pair { self.uniforms() } else { darts };
         let uniforms: Vec<_> = (0..n_tokens).map(|_| self.uniforms()).collect();
