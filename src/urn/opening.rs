@@ -1,76 +1,111 @@
-//! Moves that open a topic for some tokens, or close it for all of its.
+//! Moves that open a topic for some tokens, close it for all of its, or do both at once.
 
 use std::ops::Range;
 
-use super::chains::TopicChains;
+use super::chains::{MODERATE, TopicChains};
 use super::{Counts, UrnTarget};
 use crate::math::pick;
 use crate::rng::{LANES, UniformLanes};
 
-/// Balls with which a topic that opens is proposed its first token, whatever its pseudo-count: as
-/// many as a second token finds.
-const FIRST_BALLS: f64 = 1.0;
-
-/// Product of probabilities below which its logarithm is taken.
-const LEAST_PRODUCT: f64 = 1e-200;
+/// The golden ratio.
+const GOLDEN: f64 = 1.618_033_988_749_895;
 
 impl<U: UniformLanes> TopicChains<U> {
-    /// Makes one Metropolis move in every chain, of a topic drawn by its share of `shares`.
+    /// Makes one Metropolis move in every chain, of one topic that may hold a random token or of two,
+    /// in turns from move to move.
     ///
     /// A topic without tokens is offered each token in turn, beside the topic that holds it; a topic
-    /// that holds some gives them to the others in turn. Either is the other's reversal. Moves of
-    /// single tokens pass states that are e^14 times rarer where pseudo-counts are 1e-6.
-    pub fn open_or_close(&mut self, target: UrnTarget<'_>, shares: &[f64]) {
-        let total: f64 = shares.iter().sum();
+    /// that holds some gives them to the others in turn. Either is the other's reversal; of two topics,
+    /// one with tokens and one without, one closes as the other opens. Moves of single tokens pass
+    /// states that are e^14 times rarer where pseudo-counts are 1e-6.
+    pub fn open_or_close(&mut self, target: UrnTarget<'_>, n_moves_before: usize) {
+        let n_tokens = self.topics().len();
+        let is_pair = n_moves_before % 2 == 1;
+        // The fractions of multiples of the golden ratio are spread evenly, however many there are.
+        let first_balls = (n_tokens as f64).powf(n_moves_before as f64 * GOLDEN % 1.0);
         let darts = self.uniforms();
+        let others = if is_pair { self.uniforms() } else { darts };
+        let uniforms: Vec<_> = (0..n_tokens).map(|_| self.uniforms()).collect();
         let chances = self.uniforms();
-        let uniforms: Vec<_> = (0..self.topics().len()).map(|_| self.uniforms()).collect();
         let before = self.topics().to_vec();
         let words = words(self.cells());
         for lane in 0..LANES {
-            let Some(topic) = pick(shares.iter().copied(), darts[lane] * total) else { return };
-            let mut one = OneChain { chains: self, target, words: &words, lane, topic };
-            let ln_chance = (1.0 - chances[lane]).ln();
+            // A dart among all tokens, and where it is in that token.
+            let dart = darts[lane] * n_tokens as f64;
+            let q = target.row(self.cells()[dart as usize]);
+            let total: f64 = q.iter().sum();
+            let topic = |dart: f64| pick(q.iter().copied(), dart % 1.0 * total);
+            let (Some(one), Some(other)) = (topic(dart), topic(others[lane])) else { return };
+            let holds = |topic: usize| self.balls()[topic][lane] > 0;
+            let (from, to) = match (is_pair, holds(one), holds(other)) {
+                (false, true, _) => (Some(one), None),
+                (false, false, _) => (None, Some(one)),
+                (true, true, false) => (Some(one), Some(other)),
+                (true, false, true) => (Some(other), Some(one)),
+                _ => continue,
+            };
+            let mut one = OneChain { chains: self, target, words: &words, lane, first_balls };
+            let forwards = one.give_out(from, to, |token, weights, _| {
+                let total: f64 = weights.iter().sum();
+                pick(weights.iter().copied(), uniforms[token][lane] * total)
+            });
+            let after: Vec<usize> = (0..n_tokens).map(|token| one.topic_of(token)).collect();
+            // A topic that closes while none opens is closed by a move of one topic.
+            let has_reversal = from.is_none() || to.is_none_or(|to| one.n_tokens(to) > 0);
             let old = |token: usize| usize::from(before[token][lane]);
-            if one.n_tokens() == 0 {
-                let (members, ln_opening) = one.open(|token, share| uniforms[token][lane] < share);
-                let ln_closing = one.close(&members, |token, _, _| Some(old(token)));
-                if ln_closing.is_some_and(|ln_closing| ln_chance < -ln_closing - ln_opening) {
-                    members.into_iter().for_each(|token| one.give(token, topic));
+            let backwards = one.give_out(to, from, |token, _, offered| {
+                Some(offered.map_or(old(token), |topic| usize::from(old(token) == topic)))
+            });
+            let is_taken = match (forwards, backwards) {
+                (Some([chance, ratio]), Some([back, _])) if has_reversal => {
+                    (1.0 - chances[lane]).ln() < ratio.ln() - chance.ln() + back.ln()
                 }
-            } else {
-                let members: Vec<usize> =
-                    (0..before.len()).filter(|&token| old(token) == topic).collect();
-                let ln_closing = one.close(&members, |token, weights, total| {
-                    pick(weights.iter().copied(), uniforms[token][lane] * total)
-                });
-                let after: Vec<usize> = members.iter().map(|&token| one.topic_of(token)).collect();
-                let Some(ln_closing) = ln_closing else {
-                    members.into_iter().for_each(|token| one.give(token, topic));
-                    continue;
-                };
-                let (_, ln_opening) = one.open(|token, _| old(token) == topic);
-                if ln_chance < ln_closing + ln_opening {
-                    members.into_iter().zip(after).for_each(|(token, k)| one.give(token, k));
-                }
+                _ => false,
+            };
+            for (token, new) in after.into_iter().enumerate() {
+                one.give(token, if is_taken { new } else { old(token) });
             }
         }
     }
 }
 
-/// A chain and the topic that opens or closes in it.
+/// A chain in which topics open and close.
 struct OneChain<'c, 't, U> {
     chains: &'c mut TopicChains<U>,
     target: UrnTarget<'t>,
     /// The tokens of the word of each token.
     words: &'t [Range<usize>],
     lane: usize,
-    topic: usize,
+    /// Balls with which a topic that opens is proposed its first token, whatever its pseudo-count.
+    first_balls: f64,
+}
+
+/// A product whose logarithm is taken where it is no longer moderate.
+struct Product {
+    ln: f64,
+    rest: f64,
+}
+
+impl Product {
+    const ONE: Self = Product { ln: 0.0, rest: 1.0 };
+
+    #[inline]
+    fn times(&mut self, factor: f64) {
+        self.rest *= factor;
+        if !MODERATE.contains(&self.rest) {
+            self.ln += self.rest.ln();
+            self.rest = 1.0;
+        }
+    }
+
+    fn ln(&self) -> f64 {
+        self.ln + self.rest.ln()
+    }
 }
 
 impl<U: UniformLanes> OneChain<'_, '_, U> {
-    fn n_tokens(&self) -> i32 {
-        self.chains.balls()[self.topic][self.lane]
+    fn n_tokens(&self, topic: usize) -> i32 {
+        self.chains.balls()[topic][self.lane]
     }
 
     fn topic_of(&self, token: usize) -> usize {
@@ -100,54 +135,58 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
         f64::from(n)
     }
 
-    /// Offers the topic, which holds none, each token in turn; the tokens that it got, and ln of the
-    /// probability of these.
-    fn open(&mut self, mut takes: impl FnMut(usize, f64) -> bool) -> (Vec<usize>, f64) {
-        let (mut members, mut ln_probability, mut product) = (Vec::new(), 0.0, 1.0);
-        for token in 0..self.chains.topics().len() {
-            let q = self.target.row(self.chains.cells()[token])[self.topic];
-            let moved = (FIRST_BALLS + members.len() as f64) * q;
-            let share = moved / (moved + self.weight(token, self.topic_of(token), 1.0));
-            if takes(token, share) {
-                product *= share;
-                self.give(token, self.topic);
-                members.push(token);
-            } else {
-                product *= 1.0 - share;
+    /// Gives all tokens of a topic to others in turn, and offers the others' tokens to a topic that
+    /// holds none. `None` where no other topic can have a token.
+    fn give_out(
+        &mut self,
+        from: Option<usize>,
+        to: Option<usize>,
+        mut choose: impl FnMut(usize, &[f64], Option<usize>) -> Option<usize>,
+    ) -> Option<[Product; 2]> {
+        let (mut chance, mut ratio) = (Product::ONE, Product::ONE);
+        let mut all = vec![0.0; self.target.base.len()];
+        for token in 0..self.words.len() {
+            let old = self.topic_of(token);
+            let must_leave = Some(old) == from;
+            if !must_leave && to.is_none() {
+                continue;
             }
-            if product < LEAST_PRODUCT {
-                ln_probability += f64::ln(product);
-                product = 1.0;
+            let own = self.weight(token, old, 1.0);
+            let q = self.target.row(self.chains.cells()[token]);
+            let offered =
+                to.map(|to| (to, (self.first_balls + f64::from(self.n_tokens(to))) * q[to]));
+            let (new, weight, total) = if must_leave {
+                self.weigh(token, &mut all);
+                all[old] = 0.0;
+                if let Some((to, weight)) = offered {
+                    all[to] = weight;
+                }
+                let new = choose(token, &all, None)?;
+                (new, all[new], all.iter().sum::<f64>())
+            } else {
+                let (to, weight) = offered?;
+                let two = [own, weight];
+                let index = choose(token, &two, Some(to))?;
+                ([old, to][index], two[index], own + weight)
+            };
+            chance.times(weight / total);
+            if new != old {
+                ratio.times(self.weight(token, new, 0.0) / own);
+                self.give(token, new);
             }
         }
-        (members, ln_probability + f64::ln(product))
+        Some([chance, ratio])
     }
 
-    /// Gives the tokens of the topic, all that it holds, to others in turn; ln of the ratio of the
-    /// weight of the chain after to that before, by the probability of what was chosen. `None` where
-    /// no other topic can have a token.
-    fn close(
-        &mut self,
-        members: &[usize],
-        mut choose: impl FnMut(usize, &[f64], f64) -> Option<usize>,
-    ) -> Option<f64> {
-        let (mut ln_ratio, mut weights) = (0.0, vec![0.0; self.target.base.len()]);
-        for &token in members {
-            let own = self.weight(token, self.topic, 1.0);
-            if self.target.bursts.is_some() {
-                let all = weights.iter_mut().enumerate();
-                all.for_each(|(topic, weight)| *weight = self.weight(token, topic, 0.0));
-            } else {
-                let q = self.target.row(self.chains.cells()[token]);
-                weigh(&mut weights, self.target, q, self.chains.balls(), self.lane);
-            }
-            weights[self.topic] = 0.0;
-            let total: f64 = weights.iter().sum();
-            let chosen = choose(token, &weights, total)?;
-            ln_ratio += (total / own).ln();
-            self.give(token, chosen);
+    /// The weight of a token in every topic, besides those where it is.
+    fn weigh(&self, token: usize, weights: &mut [f64]) {
+        if self.target.bursts.is_some() {
+            let topics = weights.iter_mut().enumerate();
+            topics.for_each(|(topic, weight)| *weight = self.weight(token, topic, 0.0));
+        } else {
+            let q = self.target.row(self.chains.cells()[token]);
+            weigh(weights, self.target, q, self.chains.balls(), self.lane);
         }
-        Some(ln_ratio)
     }
 }
 

@@ -20,9 +20,12 @@ const REFINING: usize = 20;
 const TEMPERATURES_PER_SWEEP: usize = 5;
 
 /// Sweeps of a run in which a token enters an empty topic, if that is late: all of 16 short runs may be
-/// without the topic. A little more than the largest in the three documents on which it was seen (1, 2.4
-/// and 2.7); pseudo-counts of 1/20, which other packages give 20 topics, are not late.
-const LATE: f64 = 3.0;
+/// without the topic, and long ones without those that open only as others close. Twice the largest
+/// in the five documents on which it was seen (1 to 4.8).
+const LATE: f64 = 10.0;
+
+/// Largest pseudo-count that is late, less than the 1/20 that other packages give 20 topics.
+const LARGEST_LATE: f64 = 0.03;
 
 /// How annealing gets into topics that hold no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +147,9 @@ impl<'a> Prepared<'a> {
         }
         let (rare, factor) = (urn_path::rare(size), if late { LATE } else { 1.0 });
         let rarest = match &self.basis {
-            Basis::Path(path) if path.start == Start::MeanField => path.rarest(factor * rare),
+            Basis::Path(path) if path.start == Start::MeanField => {
+                path.rarest((factor * rare).min(LARGEST_LATE))
+            }
             // However many draws: chains did not open the topics that its laws miss.
             Basis::Mixture(_) if may_need(self.urn, factor * table::CLOSED) => Some(rare),
             _ => None,

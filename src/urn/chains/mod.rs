@@ -23,7 +23,7 @@ use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 const FORGETTING_SWEEPS: usize = 50;
 
 /// Products whose logarithms need not be taken yet.
-const MODERATE: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
+pub(super) const MODERATE: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
 
 /// Weights of all lanes between two looks at the observer.
 const POLL_EVERY: usize = 1 << 20;

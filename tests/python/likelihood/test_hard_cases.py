@@ -92,7 +92,7 @@ def in_a_ring(n_topics, least):
 
 
 # Topics 0, 2, 4 of a ring hold all words, and so do 1, 3, 5: runs choose while pseudo-counts are
-# raised, where those are likelier that cost more in the end, and agree.
+# raised, where those are likelier that cost more in the end, and agree, or one of many does not.
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize(
     ("counts", "ln_prior", "probability"),
@@ -107,9 +107,6 @@ def test_topics_that_share_words_are_chosen_by_what_they_cost(counts, ln_prior, 
     topics /= topics.sum(axis=1, keepdims=True)
     model = known_pfa(np.exp(ln_prior), np.array(probability) / 100, topics)
     exact = pb.log_likelihood(model, [counts], "exact").total
-    options = {"n_samples": 1_000, "options": {"start": "lowered"}}
-    lowered = pb.log_likelihood(model, [counts], "annealed", random_state=0, **options)
-    assert lowered.total < exact - 6 * lowered.total_std_error
     found = pb.log_likelihood(model, [counts], budget=1e4, random_state=0)
     assert found.methods == ["annealed"]
     assert found.total_std_error < 1

@@ -103,14 +103,6 @@ impl<'p, 'a> SteppedPath<'p, 'a> {
         let words = path.independent_words(observer)?;
         Ok(SteppedPath { path, betas, n_full, words })
     }
-
-    /// Whether the sweep at an inverse temperature moves tokens among all topics: as many do as
-    /// should, at equal distances.
-    fn is_full(&self, beta: f64) -> bool {
-        let n_steps = self.betas.len() - 1;
-        let step = self.betas.partition_point(|&other| other < beta);
-        step * self.n_full % n_steps < self.n_full
-    }
 }
 
 impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
@@ -118,8 +110,11 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
     type Chains = TopicChains<S::Lanes>;
 
     fn level(&self, beta: f64) -> UrnLevel<'a> {
-        let mut level = self.path.level(beta);
-        level.is_full = self.is_full(beta);
+        let (n_steps, mut level) = (self.betas.len() - 1, self.path.level(beta));
+        let step = self.betas.partition_point(|&other| other < beta);
+        // As many sweeps as should move tokens among all topics, at equal distances.
+        level.is_full = step * self.n_full % n_steps < self.n_full;
+        level.turns = (beta > 1.0).then_some([2 * step, 2 * step + 1]);
         level
     }
 
@@ -170,24 +165,18 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
         order: SweepOrder,
         observer: &dyn Observer,
     ) -> Result<()> {
-        match &self.path.lists {
-            Some(lists) if !level.is_full => {
-                chains.sweep_words(Some(lists), level.target(), order, observer)
-            }
-            _ if self.path.start.lowers() => {
-                if order == SweepOrder::Forward {
-                    chains.relabel(level.target());
-                    chains.open_or_close(level.target(), &self.path.openings);
-                }
-                chains.sweep_words(None, level.target(), order, observer)?;
-                if order == SweepOrder::Backward {
-                    chains.open_or_close(level.target(), &self.path.openings);
-                    chains.relabel(level.target());
-                }
-                Ok(())
-            }
-            _ => chains.sweep_words(None, level.target(), order, observer),
+        let lists = self.path.lists.as_ref().filter(|_| !level.is_full);
+        let turns = level.turns.into_iter().flatten();
+        if order == SweepOrder::Forward && level.turns.is_some() {
+            chains.relabel(level.target());
+            turns.clone().for_each(|turn| chains.open_or_close(level.target(), turn));
         }
+        chains.sweep_words(lists, level.target(), order, observer)?;
+        if order == SweepOrder::Backward && level.turns.is_some() {
+            turns.rev().for_each(|turn| chains.open_or_close(level.target(), turn));
+            chains.relabel(level.target());
+        }
+        Ok(())
     }
 
     fn step(&self, before: f64, after: f64, chains: &TopicChains<S::Lanes>, ln_values: &mut Lanes) {

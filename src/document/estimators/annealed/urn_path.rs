@@ -87,9 +87,9 @@ pub enum Start {
     ///
     /// A topic of pseudo-count a costs ln a to open, so that chains at fixed a leave it closed, and
     /// agree with one another on what they all miss. Here all topics are open first, and those
-    /// close that the document does not need; moves of all tokens of a topic to a closed one
-    /// ([`TopicChains::relabel`]) choose among them, and moves of all tokens of a topic to others and
-    /// back ([`TopicChains::open_or_close`]) lead from closed topics to open ones.
+    /// close that the document does not need, as pseudo-counts are lowered. Moves of all tokens of a topic
+    /// to a closed one ([`TopicChains::relabel`]) choose among them then, and moves that open a topic,
+    /// close it or both at once ([`TopicChains::open_or_close`]) lead from some topics to others.
     Lowered,
     /// The same with softened weights q of words, whose power rises to 1 as pseudo-counts fall: a choice
     /// among topics that share words is made where pseudo-counts count. Those of bursty topics stay whole.
@@ -115,8 +115,6 @@ pub(crate) struct UrnPath<'a> {
     weights: RefCell<(f64, Rc<[f64]>)>,
     /// Pseudo-counts at the end of annealing; those of the urn, unless they are lowered to these.
     raised: Cow<'a, [f64]>,
-    /// Share of each topic in the moves that open or close one, where pseudo-counts are lowered.
-    pub(super) openings: Vec<f64>,
     /// Power of the distance from the end, in steps, that 1 - β is.
     bend: i32,
     /// Topics that most sweeps move tokens among, where that is less than all.
@@ -137,9 +135,8 @@ impl<'a> UrnPath<'a> {
             _ => Cow::Borrowed(urn.pseudo_counts()),
         };
         let weights = RefCell::new((1.0, Rc::from(urn.all_weights())));
-        let openings = Vec::new();
         let mut path =
-            UrnPath { urn, start, expected, ln_q, weights, raised, openings, bend: 2, lists: None };
+            UrnPath { urn, start, expected, ln_q, weights, raised, bend: 2, lists: None };
         if matches!(start, Start::Prior | Start::Softened) {
             path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect();
         }
@@ -272,10 +269,6 @@ impl<'a> UrnPath<'a> {
         if let Cow::Owned(raised) = &mut self.raised {
             let closed = is_closed.iter().zip(raised.iter_mut()).zip(self.urn.pseudo_counts());
             closed.filter(|((is_closed, _), _)| **is_closed).for_each(|((_, x), a)| *x = *a);
-            let lowered = raised.iter().zip(self.urn.pseudo_counts()).map(|(raised, a)| raised > a);
-            self.openings = (lowered.zip(expected_shares(self.urn)))
-                .map(|(is_lowered, share)| if is_lowered { share } else { 0.0 })
-                .collect();
         }
     }
 
@@ -357,7 +350,14 @@ impl<'a> UrnPath<'a> {
             Start::Prior => (Cow::Borrowed(self.urn.pseudo_counts()), 1.0),
             _ => (self.bases(beta).collect(), beta.min(1.0)),
         };
-        UrnLevel { base, unit, q: self.weights(self.power(beta)), bursts, is_full: true }
+        UrnLevel {
+            base,
+            unit,
+            q: self.weights(self.power(beta)),
+            bursts,
+            is_full: true,
+            turns: None,
+        }
     }
 
     /// Power of q at an inverse temperature.
@@ -446,16 +446,6 @@ fn eased(rate: f64, m: f64) -> f64 {
     if rate > LARGEST_WHOLE { (rate * m).recip().min(1.0) } else { 1.0 }
 }
 
-/// Tokens that each topic would have if all topics held equally many.
-fn expected_shares(urn: &LocalUrn) -> Vec<f64> {
-    let mut shares = vec![0.0; urn.n_topics()];
-    for (q, count) in urn.cells() {
-        let scale = f64::from(count) / q.iter().sum::<f64>();
-        shares.iter_mut().zip(q).for_each(|(share, q)| *share += scale * q);
-    }
-    shares
-}
-
 /// The urn at one β.
 pub(super) struct UrnLevel<'a> {
     base: Cow<'a, [f64]>,
@@ -465,6 +455,8 @@ pub(super) struct UrnLevel<'a> {
     bursts: Option<(&'a Bursts, [Vec<f64>; 2])>,
     /// Whether a sweep moves tokens among all topics.
     pub(super) is_full: bool,
+    /// Turns of the moves that open and close topics, where pseudo-counts are lowered.
+    pub(super) turns: Option<[usize; 2]>,
 }
 
 impl UrnLevel<'_> {

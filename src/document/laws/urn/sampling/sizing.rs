@@ -11,7 +11,7 @@ use crate::document::estimators::sampler::{Pilot, Sampler};
 use crate::document::settings::{AUTO_EXACT, BUDGET, Method, RARE_EXACT, Settings};
 use crate::error::Result;
 use crate::estimate::{Estimate, log_normal_error};
-use crate::math::{LogSum, variance};
+use crate::math::variance;
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
@@ -47,6 +47,9 @@ const PLAIN_DRIFT: f64 = 2.0;
 
 /// ln of how many times more another path finds if it is taken: twice as much, since its errors are larger.
 const MORE: f64 = std::f64::consts::LN_2;
+
+/// Effective number of runs below which another path is taken that has twice as many.
+const FEW: f64 = 3.0;
 
 /// The size of a sampler, and what other runs tell, where there are any.
 pub(crate) struct Choice {
@@ -118,7 +121,8 @@ impl<'a, O: Observer> Sizing<'a, O> {
         Ok((prepared, choice))
     }
 
-    /// The path of softened weights, where pseudo-counts are lowered and short runs find far more along it.
+    /// The path of softened weights, where pseudo-counts are lowered and short runs find far more along
+    /// it, or most of them something where a few of the others hold all.
     fn softened_or(&self, (prepared, choice): Ready<'a>, rng: &mut Rng) -> Result<Ready<'a>> {
         let softened = prepared.softened(rng, self.observer)?;
         let (Some(softened), Some(SmallerRuns { size, ln_sums })) = (softened, &choice.beside)
@@ -128,9 +132,11 @@ impl<'a, O: Observer> Sizing<'a, O> {
         let size = (size / SHORTER).max(LEAST_LOWERED);
         let runs = Runs { n: 2 * SHORTER * ln_sums.len(), sizes: &[size] };
         let found = softened.ln_urn_sums(runs, rng, self.observer)?;
-        let ln_mean = |ln_sums: &[f64]| ln_sums.iter().copied().collect::<LogSum>().ln_mean();
-        let [other, own] = [&found, ln_sums].map(|ln_sums| ln_mean(ln_sums));
-        if other > own + MORE {
+        let [other, own] = [&found, ln_sums]
+            .map(|ln_sums| Estimate::from_replicates(ln_sums, ln_sums.len() * size));
+        let rests_on_few = own.n_eff < FEW && other.n_eff > MORE.exp() * own.n_eff;
+        let (other, own) = (other.ln_value, own.ln_value);
+        if rests_on_few || other > own + MORE {
             Ok((softened, Choice { size, beside: None, other: own }))
         } else {
             Ok((prepared, Choice { other, ..choice }))
