@@ -146,12 +146,11 @@ impl<'a> Prepared<'a> {
             return Ok(None);
         }
         let (rare, factor) = (urn_path::rare(size), if late { LATE } else { 1.0 });
+        let most = |rare: f64| (factor * rare).min(LARGEST_LATE);
         let rarest = match &self.basis {
-            Basis::Path(path) if path.start == Start::MeanField => {
-                path.rarest((factor * rare).min(LARGEST_LATE))
-            }
+            Basis::Path(path) if path.start == Start::MeanField => path.rarest(most(rare)),
             // However many draws: chains did not open the topics that its laws miss.
-            Basis::Mixture(_) if may_need(self.urn, factor * table::CLOSED) => Some(rare),
+            Basis::Mixture(_) if may_need(self.urn, most(table::CLOSED)) => Some(rare),
             _ => None,
         };
         let Some(rarest) = rarest else { return Ok(None) };
