@@ -11,32 +11,35 @@ use crate::rng::{LANES, UniformLanes};
 const GOLDEN: f64 = 1.618_033_988_749_895;
 
 impl<U: UniformLanes> TopicChains<U> {
-    /// Makes one Metropolis move in every chain, of one topic that may hold a random token or of two,
-    /// in turns from move to move.
+    /// Makes one Metropolis move in every chain, at even turns of one topic that may hold a random token,
+    /// at odd turns of two.
     ///
     /// A topic without tokens is offered each token in turn, beside the topic that holds it; a topic
     /// that holds some gives them to the others in turn. Either is the other's reversal; of two topics,
     /// one with tokens and one without, one closes as the other opens. Moves of single tokens pass
     /// states that are e^14 times rarer where pseudo-counts are 1e-6.
-    pub fn open_or_close(&mut self, target: UrnTarget<'_>, n_moves_before: usize) {
+    pub fn open_or_close(&mut self, target: UrnTarget<'_>, turn: usize) {
         let n_tokens = self.topics().len();
-        let is_pair = n_moves_before % 2 == 1;
+        let is_pair = turn % 2 == 1;
         // The fractions of multiples of the golden ratio are spread evenly, however many there are.
-        let first_balls = (n_tokens as f64).powf(n_moves_before as f64 * GOLDEN % 1.0);
+        let first_balls = (n_tokens as f64).powf(turn as f64 * GOLDEN % 1.0);
         let darts = self.uniforms();
         let others = if is_pair { self.uniforms() } else { darts };
         let uniforms: Vec<_> = (0..n_tokens).map(|_| self.uniforms()).collect();
         let chances = self.uniforms();
         let before = self.topics().to_vec();
+        let mut weights = vec![0.0; target.base.len()];
         let words = words(self.cells());
+        let mut chain = OneChain { chains: self, target, words: &words, lane: 0, first_balls };
         for lane in 0..LANES {
+            chain.lane = lane;
             // A dart among all tokens, and where it is in that token.
             let dart = darts[lane] * n_tokens as f64;
-            let q = target.row(self.cells()[dart as usize]);
+            let q = target.row(chain.chains.cells()[dart as usize]);
             let total: f64 = q.iter().sum();
             let topic = |dart: f64| pick(q.iter().copied(), dart % 1.0 * total);
-            let (Some(one), Some(other)) = (topic(dart), topic(others[lane])) else { return };
-            let holds = |topic: usize| self.balls()[topic][lane] > 0;
+            let (Some(one), Some(other)) = (topic(dart), topic(others[lane])) else { continue };
+            let holds = |topic: usize| chain.n_tokens(topic) > 0;
             let (from, to) = match (is_pair, holds(one), holds(other)) {
                 (false, true, _) => (Some(one), None),
                 (false, false, _) => (None, Some(one)),
@@ -44,16 +47,15 @@ impl<U: UniformLanes> TopicChains<U> {
                 (true, false, true) => (Some(other), Some(one)),
                 _ => continue,
             };
-            let mut one = OneChain { chains: self, target, words: &words, lane, first_balls };
-            let forwards = one.give_out(from, to, |token, weights, _| {
+            let forwards = chain.give_out(from, to, &mut weights, |token, weights, _| {
                 let total: f64 = weights.iter().sum();
                 pick(weights.iter().copied(), uniforms[token][lane] * total)
             });
-            let after: Vec<usize> = (0..n_tokens).map(|token| one.topic_of(token)).collect();
+            let after: Vec<usize> = (0..n_tokens).map(|token| chain.topic_of(token)).collect();
             // A topic that closes while none opens is closed by a move of one topic.
-            let has_reversal = from.is_none() || to.is_none_or(|to| one.n_tokens(to) > 0);
+            let has_reversal = from.is_none() || to.is_none_or(|to| chain.n_tokens(to) > 0);
             let old = |token: usize| usize::from(before[token][lane]);
-            let backwards = one.give_out(to, from, |token, _, offered| {
+            let backwards = chain.give_out(to, from, &mut weights, |token, _, offered| {
                 Some(offered.map_or(old(token), |topic| usize::from(old(token) == topic)))
             });
             let is_taken = match (forwards, backwards) {
@@ -63,7 +65,7 @@ impl<U: UniformLanes> TopicChains<U> {
                 _ => false,
             };
             for (token, new) in after.into_iter().enumerate() {
-                one.give(token, if is_taken { new } else { old(token) });
+                chain.give(token, if is_taken { new } else { old(token) });
             }
         }
     }
@@ -136,15 +138,17 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
     }
 
     /// Gives all tokens of a topic to others in turn, and offers the others' tokens to a topic that
-    /// holds none. `None` where no other topic can have a token.
+    /// holds none; the probability of what was chosen, by weights of all topics or of the token's own and
+    /// the offered one, and the ratio of the weights of the chain after and before. `None` where no
+    /// other topic can have a token.
     fn give_out(
         &mut self,
         from: Option<usize>,
         to: Option<usize>,
+        all: &mut [f64],
         mut choose: impl FnMut(usize, &[f64], Option<usize>) -> Option<usize>,
     ) -> Option<[Product; 2]> {
         let (mut chance, mut ratio) = (Product::ONE, Product::ONE);
-        let mut all = vec![0.0; self.target.base.len()];
         for token in 0..self.words.len() {
             let old = self.topic_of(token);
             let must_leave = Some(old) == from;
@@ -156,12 +160,12 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
             let offered =
                 to.map(|to| (to, (self.first_balls + f64::from(self.n_tokens(to))) * q[to]));
             let (new, weight, total) = if must_leave {
-                self.weigh(token, &mut all);
+                self.weigh(token, all);
                 all[old] = 0.0;
                 if let Some((to, weight)) = offered {
                     all[to] = weight;
                 }
-                let new = choose(token, &all, None)?;
+                let new = choose(token, all, None)?;
                 (new, all[new], all.iter().sum::<f64>())
             } else {
                 let (to, weight) = offered?;

@@ -20,8 +20,8 @@ const REFINING: usize = 20;
 const TEMPERATURES_PER_SWEEP: usize = 5;
 
 /// Sweeps of a run in which a token enters an empty topic, if that is late: all of 16 short runs may be
-/// without the topic, and long ones without those that open only as others close. Twice the largest
-/// in the five documents on which it was seen (1 to 4.8).
+/// without the topic, and long ones without those that open only as others close. With 3, two documents
+/// under topics in a ring stay low by a nat; with 6, one of six estimates of one of them does.
 const LATE: f64 = 10.0;
 
 /// Largest pseudo-count that is late, less than the 1/20 that other packages give 20 topics.

@@ -113,6 +113,18 @@ def test_topics_that_share_words_are_chosen_by_what_they_cost(counts, ln_prior, 
     assert found.total == pytest.approx(exact, abs=4 * found.total_std_error)
 
 
+# A token enters a topic in four sweeps of the longest run, but topics replace one another here.
+# The truth is that of `benches.truth.rings`.
+def test_topics_that_open_late_in_a_long_run_are_open_first():
+    held = "0112 1110 1020 2101 0010 0000 0000 2010 0012 0000 0020 1222 1010 1101"
+    counts = [[int(count) for count in held.replace(" ", "")]]
+    topics = np.maximum(np.eye(14) + np.roll(np.eye(14), 1, axis=1), 7e-6).repeat(4, axis=1)
+    model = lda(np.full(14, 8.24e-4), topics / topics.sum(axis=1, keepdims=True))
+    found = pb.log_likelihood(model, counts, random_state=7)
+    assert found.total_std_error < 0.1
+    assert found.total == pytest.approx(-165.84643056, abs=4 * found.total_std_error)
+
+
 # Half of the words of a topic are those of the next, so that tokens must change topics together.
 # The truth: 32 lowered runs of 20,000 temperatures.
 def test_topics_of_a_small_symmetric_prior_replace_one_another():

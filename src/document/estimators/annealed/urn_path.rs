@@ -350,14 +350,8 @@ impl<'a> UrnPath<'a> {
             Start::Prior => (Cow::Borrowed(self.urn.pseudo_counts()), 1.0),
             _ => (self.bases(beta).collect(), beta.min(1.0)),
         };
-        UrnLevel {
-            base,
-            unit,
-            q: self.weights(self.power(beta)),
-            bursts,
-            is_full: true,
-            turns: None,
-        }
+        let q = self.weights(self.power(beta));
+        UrnLevel { base, unit, q, bursts, is_full: true, turns: None }
     }
 
     /// Power of q at an inverse temperature.

@@ -48,7 +48,8 @@ const PLAIN_DRIFT: f64 = 2.0;
 /// ln of how many times more another path finds if it is taken: twice as much, since its errors are larger.
 const MORE: f64 = std::f64::consts::LN_2;
 
-/// Effective number of runs below which another path is taken that has twice as many.
+/// Effective number of runs below which another path is taken that has twice as many. Of 24 estimates
+/// of the rings of a test, five have errors above 3 nats without it.
 const FEW: f64 = 3.0;
 
 /// The size of a sampler, and what other runs tell, where there are any.
