@@ -24,7 +24,10 @@ from record import Table, golden, save, texts, timed, told
 import polyabayes as pb
 
 KEPT = "equal-time"
-CELLS = (("AP", 20), ("AP", 100), ("NIPS", 50), ("poliblog5k", 2000))
+CELLS = (
+    *(("AP", 20), ("AP", 100), ("NIPS", 50), ("poliblog5k", 2000)),
+    *(("20 Newsgroups", 2000), ("20 Newsgroups", 5000), ("planted topics", 2000)),
+)
 NAMES = tuple(dict.fromkeys(name for name, _ in CELLS))
 # Number of topics from which they are many; documents that are scored then, and their temperatures.
 MANY, N_SCORED, TEMPERATURES = 1000, 20, 500

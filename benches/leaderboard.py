@@ -69,8 +69,17 @@ def enron() -> pb.Corpus:
     return pb.Corpus(counts.tocsr(), [f"employee {employee}" for employee in range(184)])
 
 
-# Corpora that are no texts, by the name of their file.
-TABLES = {"cells": cells, "enron": enron}
+def planted() -> pb.Corpus:
+    """4,000 simulated documents of 150 tokens of 8,000 words, under 2,000 topics."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(8_000, 0.01), 2_000)
+    weights = rng.dirichlet(np.full(2_000, 0.002), 4_000)
+    counts = rng.multinomial(150, weights @ topics)
+    return pb.Corpus(counts, [f"word {word_ix}" for word_ix in range(8_000)])
+
+
+# Corpora that are made here, by the name of their file.
+TABLES = {"cells": cells, "enron": enron, "planted topics": planted}
 # Error of the scores, in nats per token.
 STD_ERROR = 0.0005
 SWEEPS, ITERATIONS = 500, 100
@@ -251,7 +260,7 @@ MODELS |= {
 
 def split(name: str) -> Parts:
     """A fifth of the documents for the test; words that training lacks are left out of both."""
-    file, covariates = CORPORA[name]
+    file, covariates = CORPORA.get(name, (name, None))
     corpus = TABLES[file]() if file in TABLES else record.corpus(file)
     if covariates:
         corpus = corpus.with_metadata(pd.read_csv(DATA / f"{file}.meta.csv")[[covariates]])

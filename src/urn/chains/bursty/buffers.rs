@@ -8,8 +8,11 @@ use crate::urn::{BurstTarget, Counts, UrnTarget};
 /// Buffers of a step.
 #[derive(Debug, Clone, Default)]
 pub(in crate::urn::chains) struct BurstBuffers {
-    /// Balls of each topic before the first draw, and r.
-    pub(super) single: Vec<(f32, f32)>,
+    /// Balls of each topic before the first draw, r and the factor of the topic in what an earlier token of a
+    /// word adds.
+    pub(super) single: Vec<[f32; 3]>,
+    /// Weights of a word in all topics, where there are no lists.
+    pub(super) q: Vec<f32>,
     /// Weights of a token in single precision, how much they grow with it, and cumulative ones.
     pub(super) single_weights: Vec<Singles>,
     pub(super) single_gains: Vec<Singles>,
@@ -28,9 +31,10 @@ impl BurstBuffers {
     /// Makes room, and takes up what sweeps need; returns all topics.
     pub(super) fn take_up(&mut self, target: UrnTarget<'_>, second: BurstTarget<'_>) -> Vec<u16> {
         let n_topics = target.base.len();
-        let single = target.base.iter().zip(second.rates);
+        let single = target.base.iter().zip(second.rates).zip(second.repeats);
+        let single = single.map(|((base, rate), repeat)| [base, rate, repeat].map(|x| *x as f32));
         self.single.clear();
-        self.single.extend(single.map(|(&base, &rate)| (base as f32, rate as f32)));
+        self.single.extend(single);
         for single in [&mut self.single_weights, &mut self.single_gains, &mut self.single_sums] {
             single.resize(n_topics, [0.0; LANES]);
         }

@@ -1,7 +1,8 @@
 //! The division of a word between two topics.
 
 // Each kernel is compiled for several instruction sets, with all its parts in it.
-#![allow(clippy::inline_always)]
+// The compiler makes vectors of selected numbers, and not of converted truth values.
+#![allow(clippy::inline_always, clippy::bool_to_int_with_if)]
 
 use super::word::Word;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
@@ -63,20 +64,19 @@ pub(super) fn divide<U: UniformLanes>(
     if left == held {
         return;
     }
+    let [one, other] = pair;
+    let [mut of_one, mut of_other] = left;
     for topics in topics {
         let darts = uniforms.next();
         for lane in 0..LANES {
-            let is_one = topics[lane] == one[lane];
-            if left[0][lane] + left[1][lane] == 0
-                || is_still[lane]
-                || !(is_one || topics[lane] == other[lane])
-            {
-                continue;
-            }
-            let [first, second] = [0, 1].map(|i| left[i][lane]);
-            let place = usize::from(darts[lane] * f64::from(first + second) >= f64::from(first));
-            left[place][lane] -= 1;
-            topics[lane] = pair[place][lane];
+            let is_of_pair = topics[lane] == one[lane] || topics[lane] == other[lane];
+            let n = if is_of_pair && !is_still[lane] { 1 } else { 0 };
+            let dart = darts[lane] * f64::from(of_one[lane] + of_other[lane]);
+            let to_other = if dart >= f64::from(of_one[lane]) { n } else { 0 };
+            of_other[lane] -= to_other;
+            of_one[lane] -= n - to_other;
+            let new = if to_other > 0 { other[lane] } else { one[lane] };
+            topics[lane] = if n > 0 { new } else { topics[lane] };
         }
     }
 }
@@ -95,17 +95,18 @@ struct Layers {
 }
 
 impl Layers {
-    /// Weights beside the tokens that are there, and so many more of the word in each lane.
+    /// Weights beside the tokens that are there, and so many more of the word in each lane: numerators and
+    /// denominators.
     #[inline(always)]
-    fn weights_beside(&self, more: &Lanes) -> Lanes {
-        let mut weights = [0.0; LANES];
+    fn weights_beside(&self, more: &Lanes) -> [Lanes; 2] {
+        let mut parts = [[0.0; LANES]; 2];
         for lane in 0..LANES {
             let (n, c) = (self.n[lane] + more[lane], self.c[lane] + more[lane]);
             let word = self.q[lane] + self.repeat[lane] * c;
-            let balls = self.base[lane] + self.unit * n;
-            weights[lane] = balls * word / (1.0 + self.rate[lane] * n);
+            parts[0][lane] = (self.base[lane] + self.unit * n) * word;
+            parts[1][lane] = 1.0 + self.rate[lane] * n;
         }
-        weights
+        parts
     }
 }
 
@@ -155,20 +156,22 @@ impl Word<'_, '_> {
             let gained = one.weights_beside(&[f64::from(m - 1); LANES]);
             let lost = other.weights_beside(&left);
             for lane in 0..LANES {
-                let ratio = (left[lane] + 1.0) * gained[lane]
-                    / (f64::from(m) * lost[lane].max(f64::MIN_POSITIVE));
-                last[lane] = (1.0 + last[lane] / ratio.max(f64::MIN_POSITIVE)).min(RAREST);
+                let fewer = f64::from(m) * lost[0][lane].max(f64::MIN_POSITIVE) * gained[1][lane];
+                let more = (left[lane] + 1.0) * gained[0][lane] * lost[1][lane];
+                last[lane] = (1.0 + last[lane] * fewer / more.max(f64::MIN_POSITIVE)).min(RAREST);
             }
             divisions.push(last);
         }
         let mut drawn = [-1; LANES];
         for m in (0..=most).rev() {
-            let share = map_lanes(divisions[m as usize], f64::recip);
+            let whole = divisions[m as usize];
             for lane in 0..LANES {
                 let is_open = drawn[lane] < 0 && m <= total[lane];
-                let is_drawn = is_open && (darts[lane] < share[lane] || m == 0);
+                // The division has one part of the whole.
+                let place = darts[lane] * whole[lane] - 1.0;
+                let is_drawn = is_open && (place < 0.0 || m == 0);
                 drawn[lane] = if is_drawn { m } else { drawn[lane] };
-                let rest = (darts[lane] - share[lane]) / (1.0 - share[lane]);
+                let rest = place / (whole[lane] - 1.0);
                 darts[lane] = if is_open && !is_drawn { rest } else { darts[lane] };
             }
         }

@@ -104,7 +104,7 @@ pub(super) fn sweep_words<U: UniformLanes>(
     order: SweepOrder,
 ) {
     let BurstyTokens { cells, topics, balls, buffers, uniforms } = tokens;
-    let all = buffers.take_up(target, second);
+    let (all, mut row) = (buffers.take_up(target, second), std::mem::take(&mut buffers.q));
     let mut left = part;
     while !left.is_empty() {
         let tokens = whole_words(cells, &mut left, order, 1);
@@ -114,10 +114,15 @@ pub(super) fn sweep_words<U: UniformLanes>(
         if list.is_some() && among.len() < 2 {
             continue;
         }
+        if list.is_none() {
+            row.clear();
+            row.extend(target.row(cell).iter().map(|&q| q as f32));
+        }
+        let q = list.as_ref().map_or(&row[..], |list| list.q);
         let is_listed =
             |topic: u16| list.as_ref().is_none_or(|list| list.is_listed[usize::from(topic)]);
         let (balls, buffers) = (&mut *balls, &mut *buffers);
-        let mut word = Word { cell, among, target, second, balls, buffers };
+        let mut word = Word { cell, among, q, target, second, balls, buffers };
         let topics = &mut topics[tokens];
         if let [topics] = topics {
             move_one(&mut word, topics, &Alone, &is_listed, uniforms);
@@ -127,16 +132,17 @@ pub(super) fn sweep_words<U: UniformLanes>(
             redraw(&mut word, topics, order, &is_listed, uniforms);
         }
     }
-    buffers.all = all;
+    (buffers.all, buffers.q) = (all, row);
 }
 
 /// Moves a token whose topic is on the list.
-fn move_one(
+#[polyabayes_macros::vectorised]
+fn move_one<C: Company, F: Fn(u16) -> bool, U: UniformLanes>(
     word: &mut Word<'_, '_>,
     topics: &mut [u16; LANES],
-    company: &impl Company,
-    is_listed: &impl Fn(u16) -> bool,
-    uniforms: &mut impl UniformLanes,
+    company: &C,
+    is_listed: &F,
+    uniforms: &mut U,
 ) {
     word.take(topics, company);
     let new = draw_one(word, company, uniforms);

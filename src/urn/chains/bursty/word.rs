@@ -10,19 +10,20 @@ use crate::urn::chains::kernels::{put, take};
 use crate::urn::chains::sweeps::{LEAST_TOTAL, Singles, pick, pick_exactly};
 use crate::urn::{BurstTarget, Counts, UrnTarget};
 
-/// Roundings of a draw beside those of its sums: 10 of a weight, twice, and those of the dart; see
+/// Roundings of a draw beside those of its sums: 12 of a weight, twice, and those of the dart; see
 /// [`pick`].
-const ROUNDINGS: f32 = 48.0;
+const ROUNDINGS: f32 = 52.0;
 
-/// The same for two tokens: 14 of a weight and 31 of its product with that which the second meets, twice;
+/// The same for two tokens: 16 of a weight and 35 of its product with that which the second meets, twice;
 /// beside those of the total in it.
-const PAIR_ROUNDINGS: f32 = 96.0;
+const PAIR_ROUNDINGS: f32 = 108.0;
 
 /// A word whose tokens move.
 pub(super) struct Word<'s, 't> {
     pub(super) cell: u32,
-    /// Topics among which they move.
+    /// Topics among which they move, and the word's weight in each.
     pub(super) among: &'s [u16],
+    pub(super) q: &'s [f32],
     pub(super) target: UrnTarget<'t>,
     pub(super) second: BurstTarget<'t>,
     pub(super) balls: &'s mut [Counts],
@@ -39,17 +40,17 @@ impl Word<'_, '_> {
 
     /// Takes a token out. One that is alone is not counted among those of its word.
     #[inline(always)]
-    pub(super) fn take(&mut self, topics: &[u16; LANES], company: &impl Company) {
+    pub(super) fn take<C: Company>(&mut self, topics: &[u16; LANES], _: &C) {
         take(self.balls, topics);
-        if !company.is_alone() {
+        if !C::IS_ALONE {
             take(&mut self.buffers.held, topics);
         }
     }
 
     #[inline(always)]
-    pub(super) fn put(&mut self, topics: &[u16; LANES], company: &impl Company) {
+    pub(super) fn put<C: Company>(&mut self, topics: &[u16; LANES], _: &C) {
         put(self.balls, topics);
-        if !company.is_alone() {
+        if !C::IS_ALONE {
             put(&mut self.buffers.held, topics);
         }
     }
@@ -59,16 +60,17 @@ impl Word<'_, '_> {
     /// topics of an early temperature let a word repeat less than they fill up.
     #[inline(always)]
     fn fill_pair(&mut self) -> [Singles; 2] {
+        let (n_topics, scale) = (self.balls.len(), self.second.scales[self.cell as usize] as f32);
         let BurstBuffers { single, single_weights, single_gains, .. } = &mut *self.buffers;
-        let (q, unit) = (self.target.row(self.cell), self.target.unit as f32);
+        // Slices of one length, so that a topic is looked for in one of them.
+        let (single, balls) = (&single[..n_topics], &self.balls[..n_topics]);
+        let unit = self.target.unit as f32;
         let (mut total, mut least) = ([0.0; LANES], [0.0; LANES]);
-        for (&topic, (weights, gains)) in
-            self.among.iter().zip(single_weights.iter_mut().zip(single_gains))
-        {
+        let buffers = single_weights.iter_mut().zip(single_gains);
+        for ((&topic, &q), (weights, gains)) in self.among.iter().zip(self.q).zip(buffers) {
             let k = usize::from(topic);
-            let repeat = repeat_of(q[k], self.second.repeat(self.cell, k));
-            let (q, twice) = (q[k] as f32, (q[k] + repeat) as f32);
-            let ((base, rate), balls) = (single[k], &self.balls[k]);
+            let ([base, rate, repeat], balls) = (single[k], &balls[k]);
+            let twice = q + repeat * scale;
             for lane in 0..LANES {
                 let n = balls[lane] as f32;
                 let weight = (base + unit * n) * q / (1.0 + rate * n);
@@ -120,43 +122,40 @@ impl Word<'_, '_> {
 
 /// Whether a token is the only one of its word, which each kernel is compiled for.
 pub(super) trait Company {
-    fn is_alone(&self) -> bool;
+    const IS_ALONE: bool;
 }
 
 pub(super) struct Alone;
 pub(super) struct Beside;
 
 impl Company for Alone {
-    #[inline(always)]
-    fn is_alone(&self) -> bool {
-        true
-    }
+    const IS_ALONE: bool = true;
 }
 
 impl Company for Beside {
-    #[inline(always)]
-    fn is_alone(&self) -> bool {
-        false
-    }
+    const IS_ALONE: bool = false;
 }
 
 /// The topic of one token, which is out.
-#[polyabayes_macros::vectorised]
+#[inline(always)]
 pub(super) fn draw_one<C: Company, U: UniformLanes>(
     word: &mut Word<'_, '_>,
-    company: &C,
+    _: &C,
     uniforms: &mut U,
 ) -> [u16; LANES] {
+    let (n_topics, scale) = (word.balls.len(), word.second.scales[word.cell as usize] as f32);
     let BurstBuffers { single, single_sums, held, .. } = &mut *word.buffers;
-    let (q, unit) = (word.target.row(word.cell), word.target.unit as f32);
+    // Slices of one length, so that a topic is looked for in one of them.
+    let (single, balls, held) = (&single[..n_topics], &word.balls[..n_topics], &held[..n_topics]);
+    let unit = word.target.unit as f32;
     let mut total = [0.0; LANES];
-    for (sums, &topic) in single_sums.iter_mut().zip(word.among) {
+    let topics = word.among.iter().zip(word.q);
+    for (sums, (&topic, &q)) in single_sums.iter_mut().zip(topics) {
         let k = usize::from(topic);
-        let repeat = repeat_of(q[k], word.second.repeat(word.cell, k)) as f32;
-        let ((base, rate), q, balls, held) = (single[k], q[k] as f32, &word.balls[k], &held[k]);
+        let ([base, rate, repeat], balls, held) = (single[k], &balls[k], &held[k]);
         for lane in 0..LANES {
             let n = balls[lane] as f32;
-            let weight = if company.is_alone() { q } else { q + repeat * held[lane] as f32 };
+            let weight = if C::IS_ALONE { q } else { q + repeat * (scale * held[lane] as f32) };
             total[lane] += (base + unit * n) * weight / (1.0 + rate * n);
         }
         *sums = total;
