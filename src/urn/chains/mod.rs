@@ -258,7 +258,7 @@ impl<U: UniformLanes> TopicChains<U> {
         let n_earlier =
             self.cells[..token].iter().rev().take_while(|other| **other == cell).count();
         self.bursty.hold(self.balls.len(), &self.topics[token - n_earlier..]);
-        self.bursty.accumulate(&mut self.sums, &self.balls, target, second, cell)
+        bursty::accumulate(&mut self.sums, &self.balls, &self.bursty.held, target, second, cell)
     }
 
     /// ln of the probability that a forward sweep from the present topics leads to these.
@@ -278,20 +278,21 @@ impl<U: UniformLanes> TopicChains<U> {
                         self.bursty.hold(balls.len(), &self.topics[same]);
                         row_of = Some(cell);
                     }
-                    take(self.bursty.held(), old);
-                    self.bursty.accumulate(&mut self.sums, &self.balls, target, second, cell)
+                    take(&mut self.bursty.held, old);
+                    let held = &self.bursty.held;
+                    bursty::accumulate(&mut self.sums, &self.balls, held, target, second, cell)
                 }
             };
             for (lane, ln_value) in ln_value.iter_mut().enumerate() {
                 let topic = usize::from(new[lane]);
-                let c = if row_of.is_some() { self.bursty.held()[topic][lane] } else { 0 };
+                let c = if row_of.is_some() { self.bursty.held[topic][lane] } else { 0 };
                 let n = f64::from(self.balls[topic][lane]);
                 let weight = target.weight(cell, topic, n, f64::from(c));
                 *ln_value += (weight / totals[lane]).ln();
             }
             put(&mut self.balls, new);
             if row_of.is_some() {
-                put(self.bursty.held(), new);
+                put(&mut self.bursty.held, new);
             }
         }
         self.balls = balls;

@@ -20,7 +20,7 @@ pub(in crate::urn::chains) struct BurstBuffers {
     /// All topics, where there are no lists.
     pub(super) all: Vec<u16>,
     /// Tokens of one word in each topic.
-    pub(super) held: Vec<Counts>,
+    pub(in crate::urn::chains) held: Vec<Counts>,
     pub(super) weights: Vec<Lanes>,
     pub(super) sums: Vec<Lanes>,
     /// Sum of the weights of the divisions of a word between two topics up to each, over its own.
@@ -53,27 +53,12 @@ impl BurstBuffers {
         self.held.resize(n_topics, [0; LANES]);
         topics.iter().for_each(|topics| put(&mut self.held, topics));
     }
-
-    pub(in crate::urn::chains) fn held(&mut self) -> &mut [Counts] {
-        &mut self.held
-    }
-
-    /// Fills the cumulative weights of the topics for a token; its word's other tokens are those of
-    /// [`hold`](Self::hold). Returns the totals.
-    pub(in crate::urn::chains) fn accumulate(
-        &self,
-        sums: &mut [Lanes],
-        balls: &[Counts],
-        target: UrnTarget<'_>,
-        second: BurstTarget<'_>,
-        cell: u32,
-    ) -> Lanes {
-        accumulate(sums, balls, &self.held, target, second, cell)
-    }
 }
 
+/// Fills the cumulative weights of the topics for a token, given the tokens of each topic and those of its
+/// word; returns the totals.
 #[polyabayes_macros::vectorised]
-pub(super) fn accumulate(
+pub(in crate::urn::chains) fn accumulate(
     sums: &mut [Lanes],
     balls: &[Counts],
     held: &[Counts],

@@ -11,8 +11,7 @@ mod word;
 
 use std::ops::Range;
 
-pub(super) use buffers::BurstBuffers;
-use buffers::accumulate;
+pub(super) use buffers::{BurstBuffers, accumulate};
 use division::divide;
 use group::redraw_group;
 use word::{Alone, Beside, Company, Word, draw_one, redraw_pair};
