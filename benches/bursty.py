@@ -13,8 +13,15 @@ from record import Table, main, save, timed
 
 import polyabayes as pb
 
-CASES = (("ap", 20), ("ap", 100), ("poliblog5k", 20), ("poliblog5k", 100), ("nips12", 20))
-N_DOCUMENTS, SEEDS = 100, (0, 1, 2)
+CASES = (
+    ("ap", 20),
+    ("ap", 100),
+    ("poliblog5k", 20),
+    ("poliblog5k", 100),
+    ("nips12", 20),
+    ("nips12", 100),
+)
+N_DOCUMENTS, SEEDS = 60, (0, 1, 2)
 
 
 def scored(
