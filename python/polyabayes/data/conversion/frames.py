@@ -104,8 +104,14 @@ def row_names(rows: Any) -> list[str] | None:
 
 
 def name_of(label: Any) -> str:
-    """A name of a row or column; names in several levels stand side by side."""
-    return " ".join(map(str, label)).strip() if isinstance(label, tuple) else str(label)
+    """A name of a row or column; names in several levels stand side by side.
+
+    pandas makes whole numbers floats where others are missing.
+    """
+    if isinstance(label, tuple):
+        return " ".join(map(name_of, label)).strip()
+    is_whole = isinstance(label, float | np.floating) and label.is_integer()
+    return str(int(label) if is_whole else label)
 
 
 def refuse_missing_names(names: Any, what: str, code: str) -> None:
