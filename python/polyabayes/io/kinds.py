@@ -180,9 +180,9 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     sep = delimited.separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
     columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
-    dialect = delimited.Dialect(sep, encoding, columns=columns)
+    dialect, most = delimited.Dialect(sep, encoding, columns=columns), delimited.LINES_LOOKED_AT
     try:
-        table = delimited.DelimitedTable(path, dialect, delimited.LINES_LOOKED_AT)
+        table = delimited.DelimitedTable(path, dialect, None if sep == "\t" else most)
     except FileFormatError as error:  # Quotes of prose, or another encoding.
         if sep == " " and all(is_number(x) for line in lines for x in line.split()):
             code = f"map(str.split, {delimited.text_code(path, encoding)}.splitlines())"
