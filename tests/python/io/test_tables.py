@@ -183,6 +183,7 @@ def test_other_encodings_and_ends_of_lines(write):
         ("count", {}),
         ("Count", {}),
         ("Freq", {}),
+        ("_freq", {}),
         ("n", {}),
         ("value", {}),
         ("total", {"counts": "total"}),

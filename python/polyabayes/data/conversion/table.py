@@ -129,7 +129,7 @@ class Table(Protocol):
             told = f"of a property, {self.call(metadata=[*named, *beside])}; " * (name in beside)
             told += self.kept_back(filled) or f"where nothing was counted, {self.call(filled)}"
             told += f"; {self.melted}" * (name in self.codes)
-            if "dropna" in change and not self.kept_back(filled):
+            if "drop" in change and not self.kept_back(filled):
                 told = f"without rows that count nothing, {self.call(change)}"
         elif number is not None and number < 0 and is_count:
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
