@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def source_of(documents: Any, name: str) -> Source:
     """Parts of a corpus from documents in any form but a corpus; the counts are checked.
 
-    Forms are AnnData, a corpus of tomotopy, a table, matrices and stm's documents of R, lists of (id, count) as in
-    gensim, lists of tokens, texts, or a matrix of counts.
+    Forms are AnnData, a corpus of tomotopy, a table, matrices and stm's documents of R, lists of
+    (id, count) as in gensim, lists of tokens, texts, or a matrix of counts.
     """
     if sources.is_anndata(documents):
         return sources.anndata(documents)

@@ -80,7 +80,7 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
         is_title = is_title or sum(are_numbered) > max(1, len(are_numbered) - 2)
         is_title = is_title or (all(are_numbered[1:]) and any(map(_is_year, own)))
         # The first column may have no name.
-        is_bare = len(own) > 1 and bool(head.iloc[row, :1].isna().all())
+        is_bare = all(are_numbered[1:]) and bool(head.iloc[row, :1].isna().all())
         if is_title and all(isinstance(x, str) or _is_year(x) for x in own[is_bare:]):
             filled = ".fillna('')" * is_bare
             raise InvalidArgumentError(CALLS["title"].format(row=row, start=row + 1, filled=filled))

@@ -114,15 +114,14 @@ class Table(Protocol):
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
         number = _numbers.read_number((text or "-").removesuffix("%"), self.written)
-        kept, told = f"`{name}` >= 0", ""
-        empty = {name: 0} if "axes" in self.given else 0
-        filled = f".fillna({empty})"
-        completed = filled if "axes" in self.given else self.completion(self.counted)
+        kept, told, filled = f"`{name}` >= 0", "", ".fillna(0)"
+        change = self.completion(self.counted)
+        if "axes" in self.given:
+            change = filled = f".fillna({ {name: 0} })"
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         named = self.given.get("metadata") or []
         beside = self.numbers_beside(named)
         if text in NAMES["missing"] or (number is not None and number != number):
-            change = completed
             # Only readers of files take texts for missing values.
             is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
             filled = ("" if is_read else f".replace({text!r}, 0)") + filled
@@ -163,10 +162,9 @@ class Table(Protocol):
                     calls.insert(2 * len(odd) < sum(map(bool, held.values())), call)
                 told += "".join(calls)
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
-            change = completed * ("na_values" in self.written)
             is_truth = str(text).lower() in NAMES["truth"]
             told = "TRUE counts as 1 and FALSE as 0 by " if is_truth else "of numbers written so, "
-            told += self.kept_back(filled) or self.call(change)
+            told += self.kept_back(filled) or self.call(change * ("na_values" in self.written))
             texts = {str(x) for y in self.names for x in self.values(y)}
             are_whole = not any((_numbers.number_of(x) or 0) % 1 for x in texts)
             if are_whole and self.written.get("thousands") == "." and "decimal" not in self.written:
@@ -184,11 +182,10 @@ class Table(Protocol):
     @property
     def counted(self) -> list[str]:
         """Columns that may hold counts: that of a long table, or all of others than names."""
-        if named := [x for x in [self.given.get("count")] if x is not None]:
-            return named
-        held = {x: {*map(str, self.values(x))} - {"None"} for x in self.names}
-        left_out = (self.given.get("ids"), *(self.given.get("metadata") or ()))
-        return [x for x in held if x not in left_out and all(map(_numbers.is_cell, held[x]))]
+        left_out = {self.given.get("ids"), *(self.given.get("metadata") or ())}
+        names = [x for x in (self.given.get("count"),) if x] or {*self.names} - left_out
+        held = {x: {*map(str, self.values(x))} - {"None"} for x in self.names if x in names}
+        return [x for x in held if all(map(_numbers.is_cell, held[x]))]
 
     def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
@@ -266,12 +263,11 @@ class Table(Protocol):
         are_blank |= np.array(dashes).reshape(len(own), -1)
         n_known, told = (~are_blank).sum(axis=0), ""
         most = n_known[are_notes].max(initial=0)
-        if are_notes.any() and (n_known[~are_notes] > most).all():
-            told = f".dropna(thresh={most + 1})"
-        elif are_notes.any() and self.sep:
-            told = f".dropna(subset={[*names]}, how='all')"
-        elif are_notes.any():
+        if are_notes.any():
             told = f".reset_index(drop=True).drop(index={np.flatnonzero(are_notes).tolist()})"
+            told = f".dropna(subset={[*names]}, how='all')" if self.sep else told
+            are_least = (n_known[~are_notes] > most).all()
+            told = f".dropna(thresh={most + 1})" if are_least else told
         return told + ".fillna(0)" * bool(are_blank[is_count][:, ~are_notes].any())
 
     def complete(self, name: str) -> list[Any]:

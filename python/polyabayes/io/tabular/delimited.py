@@ -46,7 +46,6 @@ _LONGEST_FIELD = 1 << 30
 _MOST_NOTES = 100
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = '0123456789+-.eE\r\n"'
-_TAKEN = " is taken by Corpus.from_table or CountTensor.from_frame, with the same options"
 _NO_COUNT = "no count; write 0 where there is none"
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -131,17 +130,17 @@ class DelimitedTable(Table):
         self._column = {name: column for column, name in enumerate(self.names)}
         if odd:
             line, n_fields = next(iter(odd.items()))
-            told = f"; if each line is a list of words, {self.as_lists}" * self.may_lack_header
+            more, told = "more" if n_fields > n_names else "less", ""
             # Notes and totals stand above all other lines, or below.
             are_outside = not any(self.lines[0] < x < self.lines[-1] for x in odd if self.n_rows)
             are_counts = any(map(is_number, known)) and not all(map(is_number, self.names))
             if self.n_rows and are_outside and are_counts and len(odd) <= _MOST_NOTES:
-                above = self._skipped if isinstance(self._skipped, list) else range(self._skipped)
-                self._skipped = [*above, *(x - 1 for x in odd)]
-                completed = self.completion(self.counted) if "text" not in self.given else ""
-                told = f"; if notes or totals, without lines {some([*odd])}, {self.call(completed)}"
-            more = "more" if n_fields > n_names else "less"
-            raise _refused(path, line, f"{n_fields} fields, {more} than the {n_names} of the header{told}")
+                self._skipped += [x - 1 for x in odd]
+                change = self.completion(self.counted) if "text" not in self.given else ""
+                told = f"; if notes or totals, without lines {some([*odd])}, {self.call(change)}"
+            elif self.may_lack_header:
+                told = f"; if each line is a list of words, {self.as_lists}"
+            raise _refused(path, line, CALLS["fields"].format(n_fields, more, n_names, told))
 
     @property
     def as_frame(self) -> str:
@@ -155,7 +154,8 @@ class DelimitedTable(Table):
         are_names = all(self.are_labels(x) and self.is_distinct(x) for x in marked)
         are_names = are_names and not any(None in values for values in held.values())
         options: dict[str, Any] = {"sep": None if self.sep == "," else self.sep}
-        options |= {"skiprows": self._skipped or None}
+        skipped = self._skipped[given.skiprows :] and self._skipped
+        options |= {"skiprows": skipped or given.skiprows or None}
         options |= {"encoding": None if given.encoding == "utf-8" else given.encoding}
         options |= {"names": given.columns, "dtype": dict.fromkeys(names, "str") or None}
         options |= {"skipinitialspace": given.is_padded or None, "escapechar": given.escape}
@@ -235,7 +235,7 @@ class DelimitedTable(Table):
         if not fields:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
         self._dialect, self.sep = found[0], found[0].sep or ","
-        self._skipped: int | list[int] = dialect.skiprows
+        self._skipped = [*range(dialect.skiprows)]
         names = [name.strip() for name in _filled(fields, 0)]
         if dialect.columns is not None:
             records = chain([(line, fields)], records)
@@ -259,7 +259,7 @@ class DelimitedTable(Table):
         if second and dialect.columns is None and len(names) > 1:
             last = first[second[0] - 1][0]
             warn(CALLS["headers"].format(self.path, line + 1, last), DataWarning)
-            self._skipped = [*range(dialect.skiprows), *range(line, last)]
+            self._skipped += range(line, last)
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
         plain = [n for n, (_, held) in zip(sizes, first, strict=True) if held[0][:1] != "#"]
@@ -353,8 +353,8 @@ def records_of(
         found.append(replace(dialect, sep=sep, is_padded=is_padded, quoted=quoted))
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-    given = {"escapechar": dialect.escape, "skipinitialspace": is_padded, "strict": True}
-    reader = csv.reader(chain(head, lines), delimiter=sep, **given)
+    given: dict[str, Any] = {"escapechar": dialect.escape, "skipinitialspace": is_padded}
+    reader = csv.reader(chain(head, lines), delimiter=sep, strict=True, **given)
     line = n_skipped + 1
     try:
         for fields in reader:
@@ -368,9 +368,8 @@ def records_of(
         reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * may_be_blanks
         given = {"skiprows": dialect.skiprows, "names": dialect.columns, "keep_default_na": False}
         told = "".join(f", {x}={held!r}" for x, held in given.items() if held or held is False)
-        told += encoding_code(dialect.encoding)
-        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, quoting=3{told})"
-        raise _refused(path, line, f"{reason}; if quotes are letters, {code}{_TAKEN}") from error
+        told = CALLS["quotes"].format(str(path), sep, told + encoding_code(dialect.encoding))
+        raise _refused(path, line, reason + told) from error
 
 
 def _refused(path: Path, line: int, reason: str) -> FileFormatError:
