@@ -103,8 +103,7 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
         told = f"; as text, {_AS_TEXT}" if is_text and what not in (_LDAC, "svmlight") else ""
         raise FileFormatError(f"{path} looks like {what}, not text: {remedy}{told}")
     if name is None:
-        told = f"if each line is a document, use {_AS_TEXT}, else name another {argument('format')}"
-        raise FileFormatError(f"the name of {path} does not show its format: {told}")
+        raise FileFormatError(CALLS["no format"].format(path, _AS_TEXT, argument("format")))
 
 
 def _asked(taker: str, options: dict[str, Any]) -> dict[str, Any]:
