@@ -658,7 +658,8 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
     if call.endswith(".tolist()"):
         (here / "x.ldac").write_text("2 0:1 2:2\n")
         own, source = {"vocabulary": name}, "x.ldac"
-    if call:
+    is_read = not call and bool(own)
+    if call or own:
         parts = [call] if is_whole else re.split(r", (?=\w+=)", call)
         with warnings.catch_warnings(record=True, action="always") as told:
             try:
@@ -671,7 +672,7 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         assert "melt(" in call or "CountTensor" in message or "melt(" not in message
     if expected is not None:
         call = call if call and is_whole else given
-        found = eval(call.replace("(), then ", "() or "), names)
+        found = names["corpus"] if is_read else eval(call.replace("(), then ", "() or "), names)
         is_given = isinstance(found, pd.Series | pd.DataFrame) or hasattr(found, "obs")
         found = pb.Corpus(found) if is_given else found
         found = pb.read_corpus(source, vocabulary=found) if "vocabulary" in own else found

@@ -82,8 +82,7 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
         # The first column may have no name.
         is_bare = all(are_numbered[1:]) and bool(head.iloc[row, :1].isna().all())
         if is_title and all(isinstance(x, str) or _is_year(x) for x in own[is_bare:]):
-            filled = ".fillna('')" * is_bare
-            raise InvalidArgumentError(CALLS["title"].format(row=row, start=row + 1, filled=filled))
+            raise InvalidArgumentError(CALLS["title"].format(row=row, start=row + 1))
         if row == 0 and above and not any(map(_is_number, own)):
             raise InvalidArgumentError("names in two lines: read the file with header=[0, 1]")
 
@@ -123,8 +122,7 @@ def name_of(label: Any) -> str:
     """
     if isinstance(label, tuple):
         return " ".join(map(name_of, label)).strip()
-    is_whole = isinstance(label, float | np.floating) and label.is_integer()
-    return str(int(label) if is_whole else label)
+    return str(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
 def refuse_missing_names(names: Any, what: str, code: str) -> None:

@@ -40,11 +40,6 @@ def is_dash(text: str) -> bool:
     return text.strip() in NAMES["dash"] or is_kept_back(text)
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value is missing, or a text that stands for none."""
-    return value is None or str(value) in NAMES["missing"]
-
-
 def is_kept_back(value: Any) -> bool:
     """Whether a value marks a count that is not told, as small ones of persons."""
     return bool(_KEPT_BACK.fullmatch(str(value).strip()))

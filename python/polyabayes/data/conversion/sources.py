@@ -103,12 +103,11 @@ def of_r(value: Any) -> Source | None:
     """
     held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
     documents = held.get("documents", value) if "vocab" in held else value
-    is_named = isinstance(documents, dict)
-    parts = [*documents.values()] if is_named else documents
+    ids = [*documents] if isinstance(documents, dict) else None
+    parts = documents if ids is None else [*documents.values()]
     are_counts = isinstance(parts, list | tuple) and len(parts) > 0
     if are_counts and all(isinstance(x, np.ndarray) and x.ndim == len(x) == 2 for x in parts):
         found = bags(zip(words - 1, counts, strict=True) for words, counts in parts)
-        ids = [*documents] if is_named else None
         return found._replace(vocabulary=held.get("vocab"), ids=ids, metadata=held.get("meta"))
     if {"i", "j", "v", "nrow", "ncol", "dimnames"} <= held.keys():
         places, shape = (held["i"] - 1, held["j"] - 1), (*held["nrow"], *held["ncol"])

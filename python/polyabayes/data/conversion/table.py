@@ -115,7 +115,7 @@ class Table(Protocol):
         """What reads a table with this text in the place of a count, to end a message."""
         number = _numbers.read_number((text or "-").removesuffix("%"), self.written)
         kept, told, filled = f"`{name}` >= 0", "", ".fillna(0)"
-        change = self.completion(self.counted)
+        change = self.completion()
         if "axes" in self.given:
             change = filled = f".fillna({ {name: 0} })"
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
@@ -142,8 +142,7 @@ class Table(Protocol):
             labels = [] if ids is None else [ids]
             sums = [sum(row) for row in zip(*odd.values(), strict=False)]
             if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
-                parts = {"of_topics": OF_TOPICS, "code": self.as_frame, "odd": [*odd]}
-                told = CALLS["sum to one"].format(**parts)
+                told = CALLS["sum to one"].format(OF_TOPICS, self.as_frame, [*odd])
             elif shares := self.presence(labels):
                 told += f"; {shares}"
             else:
@@ -178,14 +177,6 @@ class Table(Protocol):
         elif number is None:
             told = self.under_units or self.melted * (name in self.codes)
         return f"; {told}" * bool(told)
-
-    @property
-    def counted(self) -> list[str]:
-        """Columns that may hold counts: that of a long table, or all of others than names."""
-        left_out = {self.given.get("ids"), *(self.given.get("metadata") or ())}
-        names = [x for x in (self.given.get("count"),) if x] or {*self.names} - left_out
-        held = {x: {*map(str, self.values(x))} - {"None"} for x in self.names if x in names}
-        return [x for x in held if all(map(_numbers.is_cell, held[x]))]
 
     def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
@@ -249,18 +240,22 @@ class Table(Protocol):
         own = [x for x in names if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")]
         return next(filter(self.is_distinct, own), "document")
 
-    def completion(self, names: Sequence[str]) -> str:
+    def completion(self, names: Sequence[str] = ()) -> str:
         """Code that leaves out rows that count nothing, as notes, and has 0 for other blanks.
 
-        Of a single column of counts, blanks count nothing unless the whole row is blank.
+        Names are those of columns of counts, by default that of a long table, or all that may be.
+        Of a single one, blanks are 0 unless the whole row is blank.
         """
+        left_out = (self.given.get("ids"), *(self.given.get("metadata") or ()))
+        others = [x for x in (self.given.get("count"),) if x] or {*self.names}.difference(left_out)
+        held = {x: {*map(str, self.values(x))} - {"None"} for x in self.names if x in others}
+        names = names or [x for x in held if all(map(_numbers.is_cell, held[x]))]
         own = [x for x in self.names if self.keys.get(x, x) is not None]
-        held = [[_numbers.is_missing(x) for x in self.values(name)] for name in own]
-        dashes = [[_numbers.is_dash(str(x)) for x in self.values(name)] for name in own]
-        is_count, are_blank = np.isin(own, names), np.array(held).reshape(len(own), -1)
+        texts = np.array([[*map(str, self.values(name))] for name in own], dtype=object)
+        is_count, are_blank = np.isin(own, names), np.isin(texts, NAMES["missing"])
         are_notes = are_blank[is_count if len(names) > 1 else ...].all(axis=0)
         # pandas reads dashes as blanks.
-        are_blank |= np.array(dashes).reshape(len(own), -1)
+        are_blank |= np.vectorize(_numbers.is_dash, otypes=[bool])(texts)
         n_known, told = (~are_blank).sum(axis=0), ""
         most = n_known[are_notes].max(initial=0)
         if are_notes.any():

@@ -136,7 +136,7 @@ class DelimitedTable(Table):
             are_counts = any(map(is_number, known)) and not all(map(is_number, self.names))
             if self.n_rows and are_outside and are_counts and len(odd) <= _MOST_NOTES:
                 self._skipped += [x - 1 for x in odd]
-                change = self.completion(self.counted) if "text" not in self.given else ""
+                change = self.completion() if "text" not in self.given else ""
                 told = f"; if notes or totals, without lines {some([*odd])}, {self.call(change)}"
             elif self.may_lack_header:
                 told = f"; if each line is a list of words, {self.as_lists}"
