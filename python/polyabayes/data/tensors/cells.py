@@ -120,8 +120,8 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)
     total = (int(high.sum()) << _LOW_BITS) + int(low.sum())
     if total > MAX_TOTAL:
-        told = total, counts.max(), place(int(counts.argmax()))
-        raise InvalidCountsError(CALLS["too many"].format(name, *told))
+        most = total, counts.max(), place(int(counts.argmax()))
+        raise InvalidCountsError(CALLS["too many"].format(name, *most))
     return counts
 
 
