@@ -227,8 +227,7 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError) as error:
         raise _not_numbers(name, error) from error
     if isinstance(values, (str, bytes, os.PathLike)):
-        path = f"{os.fspath(values)!r:.60}"
-        raise InvalidTypeError(CALLS["a path"].format(name=name, path=path))
+        raise InvalidTypeError(CALLS["a path"].format(name=name, path=f"{os.fspath(values)!r:.60}"))
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise InvalidTypeError(CALLS["no counts"].format(name, type(values).__name__, array.dtype))
     return array.astype(array.dtype.newbyteorder("="), copy=False)
