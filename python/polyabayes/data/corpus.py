@@ -354,9 +354,8 @@ def of_layer(documents: Any, layer: str | None) -> Any:
     if layer is None:
         return documents
     if not sources.is_anndata(documents):
-        raise InvalidTypeError(
-            CALLS["no layer"].format(argument("layer"), type(documents).__name__)
-        )
+        kind = type(documents).__name__
+        raise InvalidTypeError(CALLS["no layer"].format(argument("layer"), kind))
     return Corpus.from_anndata(documents, layer)
 
 
