@@ -355,7 +355,7 @@ def of_layer(documents: Any, layer: str | None) -> Any:
         return documents
     if not sources.is_anndata(documents):
         kind = type(documents).__name__
-        raise InvalidTypeError(f"{argument('layer')} is for an AnnData, got {kind}")
+        raise InvalidTypeError(CALLS["no layer"].format(argument("layer"), kind))
     return Corpus.from_anndata(documents, layer)
 
 

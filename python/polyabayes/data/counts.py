@@ -15,7 +15,7 @@ from scipy import sparse
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
-from polyabayes.data.names import CALLS, NAMES
+from polyabayes.data.names import CALLS, NAMES, NO_WORD
 from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import (
     DataWarning,
@@ -91,7 +91,7 @@ def warn_of_totals(counts: Any, labels: Any, what: str) -> None:
     """Warn of rows, called `what`, that are sums of others, and of reads of no gene."""
     if labels is None:
         return
-    no_gene = [x for x in labels if x.strip(" :").lower() in NAMES["no word"]]
+    no_gene = [x for x in labels if NO_WORD.fullmatch(x.strip(" :").lower())]
     for why, odd in (("count no gene", no_gene), ("may be sums of others", labels[_sums(counts)])):
         if len(odd):
             call = CALLS[f"without {what}"].format([*odd])
@@ -227,8 +227,7 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError) as error:
         raise _not_numbers(name, error) from error
     if isinstance(values, (str, bytes, os.PathLike)):
-        path = f"{os.fspath(values)!r:.60}"
-        raise InvalidTypeError(CALLS["a path"].format(name=name, path=path))
+        raise InvalidTypeError(CALLS["a path"].format(name=name, path=f"{os.fspath(values)!r:.60}"))
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise InvalidTypeError(CALLS["no counts"].format(name, type(values).__name__, array.dtype))
     return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -23,9 +23,8 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
     if values is None:
         return None
     if (frame := frame_of(values)) is None:
-        told = f"{argument('metadata')} must be a DataFrame or map names to columns, "
-        series = "; use metadata.to_frame()" * hasattr(values, "to_frame")
-        raise InvalidTypeError(f"{told}got {type(values).__name__}{series}")
+        told = type(values).__name__, "; use metadata.to_frame()" * hasattr(values, "to_frame")
+        raise InvalidTypeError(CALLS["no rows"].format(argument("metadata"), *told))
     if len(frame) != n_documents:
         raise InvalidArgumentError(f"metadata has {len(frame)} rows for {n_documents:,} documents")
     names = [str(name) for name in frame.columns]

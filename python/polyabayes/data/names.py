@@ -15,9 +15,10 @@ _NAMES, CALLS = (
     dict(line.split("\t") for line in path.read_text("utf-8").splitlines()) for path in _FILES
 )
 NAMES = {kind: tuple(names.split("|")) for kind, names in _NAMES.items()}
-# Headers of names and of measures, which count no word, and kinds of headers, without blanks and
-# signs.
-NAMED, _MEASURED = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured"))
+# Headers of names and of measures, which count no word, words that are no genes in lower case, and
+# kinds of headers, without blanks and signs.
+_PATTERNS = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured", "no word"))
+NAMED, _MEASURED, NO_WORD = _PATTERNS
 _KINDS = ["times", "units", "items", "amounts", "words in rows", "players", "games"]
 _HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(NAMES['end'])})?s?") for x in _KINDS}
 

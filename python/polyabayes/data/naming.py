@@ -59,7 +59,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     held: dict[Any, list[str]] = {} if is_counted else {None: mine}
     for column in getattr(rows, "columns", ()):
         if rows[column].dtype.kind not in "biufc" or names_documents(str(column)):
-            held[column] = [str(value) for value in rows[column]]
+            held[column] = [*map(name_of, rows[column])]
     for spell in (list, _plain, _stems):
         keys, spelt = spell(wanted), {column: spell(labels) for column, labels in held.items()}
         # Names that are the same when spelt so are not taken for one another.

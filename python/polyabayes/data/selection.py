@@ -271,16 +271,12 @@ class Selectable:
         [False, False, True]
         """
         checks.choice("by", by, ("words", "ids"))
-        alone = other is None
         if by == "words" and other is not None:
             other = _over_words_of(self, other)
-        seen = set() if other is None else set(other._keys(by))
-        is_twice = np.zeros(len(self), dtype=bool)
-        for row, key in enumerate(self._keys(by)):
-            is_twice[row] = key in seen
-            if alone:
-                seen.add(key)
-        return is_twice
+        keys, seen = [*self._keys(by)], set() if other is None else {*other._keys(by)}
+        first = {key: row for row, key in reversed([*enumerate(keys)])} if other is None else {}
+        twice = [key in seen or first.get(key, row) < row for row, key in enumerate(keys)]
+        return np.array(twice, dtype=bool)
 
     def _keys(self, by: str) -> Iterator[Any]:
         if by == "ids":

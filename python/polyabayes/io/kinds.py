@@ -103,8 +103,7 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
         told = f"; as text, {_AS_TEXT}" if is_text and what not in (_LDAC, "svmlight") else ""
         raise FileFormatError(f"{path} looks like {what}, not text: {remedy}{told}")
     if name is None:
-        told = f"if each line is a document, use {_AS_TEXT}, else name another {argument('format')}"
-        raise FileFormatError(f"the name of {path} does not show its format: {told}")
+        raise FileFormatError(CALLS["no format"].format(path, _AS_TEXT, argument("format")))
 
 
 def _asked(taker: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -180,9 +179,9 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     sep = delimited.separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
     columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
-    dialect = delimited.Dialect(sep, encoding, columns=columns)
+    dialect, most = delimited.Dialect(sep, encoding, columns=columns), delimited.LINES_LOOKED_AT
     try:
-        table = delimited.DelimitedTable(path, dialect, delimited.LINES_LOOKED_AT)
+        table = delimited.DelimitedTable(path, dialect, None if sep == "\t" else most)
     except FileFormatError as error:  # Quotes of prose, or another encoding.
         if sep == " " and all(is_number(x) for line in lines for x in line.split()):
             code = f"map(str.split, {delimited.text_code(path, encoding)}.splitlines())"

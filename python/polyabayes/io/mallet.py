@@ -37,9 +37,8 @@ def read_mallet(
     seps = [x for x in ("\t", '",') if all(line.count(x) > (x == "\t") for line in lines)]
     heads = [line.partition(seps[0])[0].strip() for line in lines] if seps else []
     if blank := [name for name in heads if " " in name]:
-        given = "sep='\\t', quoting=3, " * (seps[0] == "\t")
-        given += f"names={['id', 'label', 'text']}{encoding_code(encoding)}"
-        raise FileFormatError(CALLS["mallet"].format(str(path), blank[0], seps[0], given))
+        given = "sep='\\t', quoting=3, " * (seps[0] == "\t"), encoding_code(encoding)
+        raise FileFormatError(CALLS["mallet"].format(str(path), blank[0], seps[0], *given))
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         code = f"[' '.join(line.split()[2:]) for line in {text_code(path, encoding)}.splitlines()]"
         raise FileFormatError(CALLS["same names"].format(path, twice[0], code))

@@ -15,6 +15,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import beside, content_of, read_lines, sibling
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words, checked_words
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number
 
@@ -68,10 +69,9 @@ def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
         is_read = is_tabbed and sep == "\t" and not word and not is_header
         if is_read or (sep == " " and not are_ids) or len({row[word] for row in rows}) < len(rows):
             continue
-        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, header=None, quoting={3 * is_plain}, "
-        code += f"skiprows={is_header:d}, dtype={{{word}: str}}, keep_default_na=False)"
-        code += f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
-        raise FileFormatError(f"{path} holds numbers, too: give {code}[{word}].tolist()")
+        change = f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
+        told = str(path), sep, 3 * is_plain, is_header, word, change
+        raise FileFormatError(CALLS["numbers"].format(*told))
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import permutations
@@ -242,19 +243,20 @@ def warn_of_non_answers(
 ) -> list[Any]:
     """Warn of what may be no item, no respondent or no answer; nothing is dropped.
 
-    It names, and returns, columns of names of rows, times and remarks, and several of what an
-    export adds (REDCap, Qualtrics, SurveyMonkey, KoboToolbox); it names what
-    :func:`warn_of_answers` names; and tables with a row for each answer, by their headers or, of
-    three columns, since no two rows share a respondent and a question.
+    It names, and returns, columns of names of rows, times and remarks, and what an export adds
+    (REDCap, Qualtrics, SurveyMonkey, KoboToolbox, LimeSurvey, SoSci Survey): a header that may be a
+    question's, such as Status, only beside others. It names what :func:`warn_of_answers` names; and
+    tables with a row for each answer, by their headers or, of three columns, since no two rows
+    share a respondent and a question.
     """
     # LimeSurvey writes a code before each question.
     header = {item: plain(str(item).partition(". ")[0]) for item in items}
     header |= {x: "id" for x in items if str(x).lower().endswith("_id")}
     forms = [x for x in items if str(x).lower().rstrip(".123456789").endswith(_FORM)]
     header |= dict.fromkeys(forms, "record")
-    ids, questions, answers, exported = (
-        [item for item in items if header[item] in NAMES[kind]]
-        for kind in ("respondent", "question", "answer", "export")
+    ids, questions, answers, added, exported = (
+        [item for item in items if re.fullmatch("|".join(NAMES[kind]), header[item])]
+        for kind in ("respondent", "question", "answer", "added", "export")
     )
     for one, other in permutations(items if len(items) == 3 else (), 2):
         n, m = frame[[one, other]].nunique()
@@ -264,11 +266,11 @@ def warn_of_non_answers(
     if ids and questions and answers and frame[ids].duplicated().any():
         warn(CALLS["long answers"].format(ids, questions[0], answers[0]), DataWarning)
         return []
-    # One alone may be an item, but forms of REDCap are complete (2), unlike those of other items.
+    # Forms of REDCap are complete (2), unlike items with such names.
     is_form = any(frame[x].isin([2, "2", "Complete"]).any() for x in forms)
     times = [x for x in items if _are_times_or_remarks(frame[x])]
-    exported = [x for x in exported if x not in times]
-    ids += times + exported * (len(exported) + len(times) > 1 or is_form)
+    exported, added = ([x for x in exported if x not in times], [*added, *times])
+    ids += added + exported * (len(exported) + len(added) > 1 or is_form)
     # One answer in all rows is refused with its own call.
     ids = [x for x in items if x in ids and frame[x].nunique() > 1]
     if ids:
@@ -283,10 +285,15 @@ def warn_of_non_answers(
 
 
 def _are_times_or_remarks(values: Any) -> bool:
-    """Whether values are dates or times, or texts that are few beside blanks and mostly differ."""
-    texts, n_known = [*map(str, values.dropna().unique())], values.count()
-    are_remarks = 2 * n_known < len(values) and 3 * n_known < 4 * len(texts) > 4 * _FEW_TEXTS
-    are_remarks &= values.dtype.kind == "O"
+    """Whether values are dates or times, or texts that are few beside blanks and mostly differ.
+
+    Or most levels are sentences that one row each has.
+    """
+    n_rows, n_known = values.astype(str)[values.notna()].value_counts(), values.count()
+    texts, alone = [*n_rows.index], [x for x, n in n_rows.items() if n == 1 and x.count(" ") > 1]
+    are_few = 2 * n_known < len(values) and 3 * n_known < 4 * len(texts)
+    are_remarks = are_few or (n_known > _FEW_ROWS and len(texts) < 2 * len(alone))
+    are_remarks &= len(texts) > _FEW_TEXTS and values.dtype.kind == "O"
     is_other = hasattr(values, "cat") or not texts
     return not is_other and (are_remarks or all(map(DATE.fullmatch, texts)))
 

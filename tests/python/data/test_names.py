@@ -44,7 +44,7 @@ def test_metadata_with_names_spelt_otherwise_are_matched_with_a_warning():
                 assert corpus.with_metadata(metadata).metadata["year"].tolist() == [1, 2, 10]
     for ids, name, own in (
         (["01", "02"], "id", [2, 1]),
-        (["1", "2"], "user_id", [2.0, 1.0]),
+        (["1", "2"], "user_id", ["2.0", "1.0"]),
         (["P1_counts.v2", "P2_counts.v2"], "sample", ["P2", "P1"]),
     ):
         rows = pd.DataFrame({name: own, "year": [2, 1]})

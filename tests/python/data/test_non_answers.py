@@ -71,16 +71,18 @@ def test_a_code_of_one_item_that_is_an_answer_to_another_is_left_out_of_the_one(
 
 def test_other_things_than_answers_are_named_with_the_call():
     items = {"q1": each("a", "b"), "q2": each("c", "d", "e")}
-    for name in ("ID", "person_id", "Unnamed: 0", "baseline_complete", "Complete?.1"):
+    added = ["TIME001", "DEG_TIME", "Q1_Page Submit", "groupTime12. Group time", "redcap_x"]
+    for name in ["ID", "person_id", "Unnamed: 0", "baseline_complete", "Complete?.1", *added]:
         (told,) = told_of(pd.DataFrame({name: CYCLE // 2, **items, "q3": CYCLE % 4}))
         assert f"frame.drop(columns=[{name!r}])" in told
-    for name in ("Status", "record", "treatment_complete"):
+    for name in ("Status", "record", "treatment_complete", "MISSING"):
         assert told_of(pd.DataFrame({name: each("a", "b"), **items})) == []
     (told,) = told_of(pd.DataFrame({"Status": each("a", "b"), "Finished": each(1, 0), **items}))
     assert "frame.drop(columns=['Status', 'Finished'])" in told
     days = pd.date_range("2024-01-01", periods=40)
     remarks = [None] * 36 + ["Great!", "Too loud", "Thanks", "Fine"]
-    for own in ({"Date Created": days.floor("7D")}, {"Done": days.strftime("%d/%m/%Y")}):
+    often_no = {"Anything": [f"Remark {n} of mine" if n % 2 else "no" for n in CYCLE]}
+    for own in (often_no, {"Date Created": days.floor("7D")}, {"Done": days.strftime("%d/%m/%Y")}):
         beside = {"lastpage. Last page": each(1, 2), "Others": remarks, **own}
         (told,) = told_of(pd.DataFrame({**items, **beside}))
         assert f"frame.drop(columns={[*beside]})" in told

@@ -125,11 +125,6 @@ def test_lines_of_vocabularies_are_words_whatever_they_hold(write):
 # read_corpus and write_corpus
 
 
-def test_format_overrides_the_name(write):
-    assert dense(read_corpus(write("x.txt", LDAC), format="ldac")) == DENSE.tolist()
-    assert dense(read_corpus(write("bag", LDAC), format="ldac")) == DENSE.tolist()
-
-
 def test_unreadable_folder(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")

@@ -93,18 +93,6 @@ def test_columns_of_tables_are_those_of_the_vocabulary_asked_for(tmp_path, name)
     assert (dense(corpus), corpus.ids.tolist()) == (DENSE[:, ::-1].tolist(), IDS)
 
 
-def test_csv_keeps_names_as_they_are_written(write):
-    corpus = read_corpus(write("x.csv", ",urn\n007,1\n010,2\n"))
-    assert (corpus.ids.tolist(), corpus.vocabulary.tolist()) == (["007", "010"], ["urn"])
-    corpus = read_corpus(write("x.csv", "document,word,count\n1,10,3\n1,9,2\n01,9,1\n"))
-    assert (corpus.ids.tolist(), corpus.vocabulary.tolist()) == (["1", "01"], ["9", "10"])
-    assert dense(corpus) == [[2, 3], [1, 0]]
-    corpus = read_corpus(write("x.csv", b"\xe9,b\n1,2\n"), encoding="latin-1", skiprows=0)
-    assert corpus.vocabulary.tolist() == ["é", "b"]
-    corpus = read_corpus(write("x.csv", 'made by R\n\n"a b"\tc\n1\t2\n'), sep="\t", skiprows=1)
-    assert corpus.vocabulary.tolist() == ["a b", "c"]
-
-
 def test_csv_of_many_blocks(tmp_path):
     """Plain blocks, quoted ones and floats take turns; all have the counts that pandas reads."""
     path = tmp_path / "x.csv"
@@ -131,13 +119,6 @@ def test_csv_needs_no_other_parser(write, monkeypatch):
     corpus = read_corpus(write("x.csv", "n,text,t\n1,an urn,2\n2,ball,3\n"), exposure="t")
     assert (corpus.ids, corpus.exposure.tolist()) == (None, [2, 3])
     assert read_tensor(write("x.csv", "i,count\n1,3\n")).total == 3
-
-
-def test_table_options(write):
-    path = write("x.csv", "document;word;count\n3;4;5\n6;7;8\n")
-    corpus = read_corpus(path, layout="wide", sep=";")
-    assert corpus.vocabulary.tolist() == ["document", "word", "count"]
-    assert dense(corpus) == [[3, 4, 5], [6, 7, 8]]
 
 
 def test_missing_pandas_is_named(write, monkeypatch):

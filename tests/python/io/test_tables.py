@@ -137,12 +137,6 @@ def test_matches_of_players_are_no_counts_but_may_be_words():
         assert pb.Corpus.from_table(books, ids="book").n_words == 2
 
 
-def test_a_shape_that_fits_transposed_is_read_so(write):
-    banner = "%%MatrixMarket matrix coordinate integer general\n3 2 2\n1 1 4\n3 2 5\n"
-    path = write("x.mm", banner)
-    assert pb.read_corpus(path, vocabulary=["a", "b", "c"], transpose=True).shape == (2, 3)
-
-
 def test_files_of_anndata(tmp_path):
     anndata = pytest.importorskip("anndata")
     cells = anndata.AnnData(np.array([[2.0, 0.0], [1.0, 3.0]]))
@@ -183,6 +177,7 @@ def test_other_encodings_and_ends_of_lines(write):
         ("count", {}),
         ("Count", {}),
         ("Freq", {}),
+        ("_freq", {}),
         ("n", {}),
         ("value", {}),
         ("total", {"counts": "total"}),
@@ -228,8 +223,3 @@ def test_empty_and_missing_texts(write):
     with pytest.warns(DataWarning, match=r"3 documents .* at line 3, line 4, line 5"):
         corpus = pb.read_corpus(path, on_empty="drop", stop_words=["the"])
     assert corpus.ids.tolist() == ["a"]
-
-
-def test_stop_words_of_other_languages(write):
-    path = write("x.csv", "text\nles urnes et la boule qu'elle\n")
-    assert pb.read_corpus(path, stop_words="french").vocabulary.tolist() == ["boule", "urnes"]

@@ -5,6 +5,7 @@ its own room is not told again here.
 """
 
 import ast
+import contextlib
 import csv
 import email.policy
 import gzip
@@ -13,6 +14,7 @@ import itertools
 import json
 import pathlib
 import re
+import sqlite3
 import sys
 import warnings
 from pathlib import Path
@@ -415,6 +417,17 @@ def test_documents_of_stm_are_counts_of_words_counted_from_one():
     documents = [np.array([[1, 3], [2, 1]]), np.array([[2], [4]])]
     corpus = pb.Corpus(documents, vocabulary=["urn", "ball", "law", "rest"])
     assert corpus.counts.toarray().tolist() == [[2, 0, 1, 0], [0, 4, 0, 0]]
+    # As rdata reads a list of R with names, and what prepDocuments returns.
+    named, years = dict(zip("ab", documents, strict=True)), pd.DataFrame({"year": [2001, 2002]})
+    words = np.array(corpus.vocabulary.tolist())
+    for found in (
+        pb.Corpus(named, vocabulary=words),
+        pb.Corpus(pd.Series(named), vocabulary=words),
+        pb.Corpus({"documents": named, "vocab": words, "meta": years, "docs.removed": None}),
+    ):
+        assert found.counts.toarray().tolist() == corpus.counts.toarray().tolist()
+        assert (found.ids.tolist(), [*found.vocabulary]) == (["a", "b"], [*words])
+    assert found.metadata["year"].tolist() == [2001, 2002]
 
 
 @pytest.mark.parametrize(
@@ -569,6 +582,15 @@ def cells(logged, **parts):
     return Path("cells.h5ad").read_bytes()
 
 
+def database():
+    with contextlib.closing(sqlite3.connect("x.db")) as base:
+        COUNTED.to_sql("my sales", base, index=False)
+    return Path("x.db").read_bytes()
+
+
+COUNTED = pd.DataFrame({"shop": ["a", "b"], "item": ["mug", "cup"], "n": [2, 3]})
+
+
 def test_texts_of_a_folder_in_two_encodings_are_refused_with_the_call_that_reads_them(here):
     (here / "texts").mkdir()
     for name, encoding in (("a", "utf-8"), ("b", "cp1252"), ("c", "ascii")):
@@ -614,7 +636,7 @@ def test_mails_in_another_encoding_are_read_by_their_own(here):
 DOORS = Path(__file__).with_name("doors.txt").read_text("utf-8").splitlines()
 MODULES = (pb, pd, np, scipy, email, gzip, json, ast, csv, pathlib, re, itertools)
 NAMES_OF_CALLS = {module.__name__: module for module in MODULES}
-CONTENTS = {"saved": saved, "cells": cells}
+CONTENTS = {"saved": saved, "cells": cells, "database": database}
 
 
 @pytest.mark.filterwarnings("ignore:left out|Variable names|(documents|words) that may be sums")
@@ -625,16 +647,19 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
     names, own, source = {**NAMES_OF_CALLS, **sys.modules}, dict(*given), name.partition("/")[0]
     door, given = pb.read_corpus, f"polyabayes.read_corpus({source!r}, {call})"
     if isinstance(content, pd.DataFrame):
-        door, given = pb.Corpus, f"polyabayes.Corpus.from_table(table, {call})"
-        names["table"] = source = content
+        door = pb.Corpus.from_table if own else pb.Corpus
+        given = f"polyabayes.Corpus.from_table(table, {call})"
+        names["frame"] = names["table"] = source = content
     else:
         for path, held in (content if isinstance(content, dict) else {name: content}).items():
             (here / path).parent.mkdir(exist_ok=True)
+            held = held() if callable(held) else held
             (here / path).write_bytes(held.encode() if isinstance(held, str) else held)
     if call.endswith(".tolist()"):
         (here / "x.ldac").write_text("2 0:1 2:2\n")
         own, source = {"vocabulary": name}, "x.ldac"
-    if call:
+    is_read = not call and bool(own)
+    if call or own:
         parts = [call] if is_whole else re.split(r", (?=\w+=)", call)
         with warnings.catch_warnings(record=True, action="always") as told:
             try:
@@ -647,7 +672,7 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         assert "melt(" in call or "CountTensor" in message or "melt(" not in message
     if expected is not None:
         call = call if call and is_whole else given
-        found = eval(call.replace("(), then ", "() or "), names)
+        found = names["corpus"] if is_read else eval(call.replace("(), then ", "() or "), names)
         is_given = isinstance(found, pd.Series | pd.DataFrame) or hasattr(found, "obs")
         found = pb.Corpus(found) if is_given else found
         found = pb.read_corpus(source, vocabulary=found) if "vocabulary" in own else found

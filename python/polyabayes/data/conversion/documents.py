@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
-from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
+from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_names
 from polyabayes.data.conversion.numbers import label_order
 from polyabayes.data.conversion.roles import NamedColumns, Roles, roles_of
 from polyabayes.data.conversion.sources import Source
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def source_of(documents: Any, name: str) -> Source:
     """Parts of a corpus from documents in any form but a corpus; the counts are checked.
 
-    Forms are AnnData, a corpus of tomotopy, a table, matrices of R, lists of (id, count) as in
-    gensim, lists of tokens, texts, or a matrix of counts.
+    Forms are AnnData, a corpus of tomotopy, a table, matrices and stm's documents of R, lists of
+    (id, count) as in gensim, lists of tokens, texts, or a matrix of counts.
     """
     if sources.is_anndata(documents):
         return sources.anndata(documents)
@@ -42,13 +42,13 @@ def source_of(documents: Any, name: str) -> Source:
     if (frame := frame_of(documents)) is not None:
         table = FrameTable(frame, name, "Corpus.from_table")
         return source_of_table(table) if frame.size else Source(frame.to_numpy())
-    return sources.matrix_of_r(documents) or _of_lists(documents) or Source(documents)
+    return sources.of_r(documents) or _of_lists(documents) or Source(documents)
 
 
 def _of_lists(documents: Any) -> Source | None:
     """Counts of lists of pairs or of tokens, or of texts; None for anything else."""
     if getattr(documents, "ndim", 0) == 1 and documents.dtype.kind not in "biufc":
-        found = _of_lists(documents.tolist())
+        found = sources.of_r(documents.tolist()) or _of_lists(documents.tolist())
         return found and found._replace(ids=row_names(documents))
     if getattr(checks.index_of(documents), "nlevels", 1) == 2 and documents.ndim == 1:
         raise InvalidTypeError("a Series counts pairs: use series.unstack(fill_value=0)")
@@ -57,9 +57,6 @@ def _of_lists(documents: Any) -> Source | None:
         return None
     if any(document is None or isinstance(document, (str, bytes)) for document in documents):
         return counted_texts(documents, None, {}, are_tokens=False)
-    if all(isinstance(x, np.ndarray) and x.ndim == 2 and len(x) == 2 for x in documents):
-        # stm's documents: words, counted from 1, over their counts.
-        return sources.bags(zip(words - 1, counts, strict=True) for words, counts in documents)
     if not all(isinstance(document, (list, tuple, Set)) for document in documents):
         return None
     entry = next((entry for document in documents for entry in document), None)
@@ -181,7 +178,7 @@ def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
 
 def ids_of(table: Table, roles: Roles) -> list[str] | None:
     """Names of the documents of a table with a row for each."""
-    return table.row_names if roles.ids is None else [*map(str, table.complete(roles.ids))]
+    return table.row_names if roles.ids is None else [*map(name_of, table.complete(roles.ids))]
 
 
 def _beside(
@@ -207,7 +204,7 @@ def _beside(
 
 def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     """Sums of the rows of each document and word; the words are sorted."""
-    found = [list(map(str, table.complete(name))) for name in roles.columns]
+    found = [list(map(name_of, table.complete(name))) for name in roles.columns]
     # Documents are in the order of appearance.
     labels = list(dict.fromkeys(found[0])), label_order(set(found[1]))
     places = [{label: place for place, label in enumerate(own)} for own in labels]

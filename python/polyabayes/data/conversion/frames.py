@@ -74,18 +74,25 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
         raise InvalidArgumentError(f"names in two lines: use frame.set_axis({known}, axis=1)")
     are_numbered = [name.startswith("Unnamed: ") for name in names]
     head = frame.head(_ROWS_LOOKED_AT if any(are_numbered[1:]) else 0)
-    for row, pair in enumerate(pairwise(head.itertuples(index=False))):
-        above = any(isinstance(x, str) and _is_number(y) for x, y in zip(*pair, strict=True))
-        is_title = above and len({*pair[0]}) == len(names)
+    for row, (own, below) in enumerate(pairwise(head.itertuples(index=False))):
+        above = any(isinstance(x, str) and _is_number(y) for x, y in zip(own, below, strict=True))
+        is_title = above and len({*own}) == len(names)
         is_title = is_title or sum(are_numbered) > max(1, len(are_numbered) - 2)
-        if is_title and all(isinstance(cell, str) for cell in pair[0]):
+        is_title = is_title or (all(are_numbered[1:]) and any(map(_is_year, own)))
+        # The first column may have no name.
+        is_bare = all(are_numbered[1:]) and bool(head.iloc[row, :1].isna().all())
+        if is_title and all(isinstance(x, str) or _is_year(x) for x in own[is_bare:]):
             raise InvalidArgumentError(CALLS["title"].format(row=row, start=row + 1))
-        if row == 0 and above and not any(map(_is_number, pair[0])):
+        if row == 0 and above and not any(map(_is_number, own)):
             raise InvalidArgumentError("names in two lines: read the file with header=[0, 1]")
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and value == value
+
+
+def _is_year(value: Any) -> bool:
+    return _is_number(value) and value in range(1900, 2101)
 
 
 def _dataset_kind(table: Any) -> str:
@@ -99,13 +106,23 @@ def row_names(rows: Any) -> list[str] | None:
     index = checks.index_of(rows)
     if index is None or index.equals(rows.reset_index(drop=True).index):
         return None
-    refuse_missing_names(index, "rows", "table[table.index.notna()]")
+    what, code = "rows", "table[table.index.notna()]"
+    if rows.ndim > 1 and rows.iloc[1:, -1:].isna().all(axis=None):
+        # pandas takes the first fields for names if the first line has one more than the header.
+        what += " (of a line with a field more than the header)"
+        code = "table.iloc[1:].reset_index().iloc[:, :-1].set_axis([*table.columns], axis=1)"
+    refuse_missing_names(index, what, code)
     return [name_of(label) for label in index]
 
 
 def name_of(label: Any) -> str:
-    """A name of a row or column; names in several levels stand side by side."""
-    return " ".join(map(str, label)).strip() if isinstance(label, tuple) else str(label)
+    """A name of a row or column; names in several levels stand side by side.
+
+    pandas makes whole numbers floats where others are missing.
+    """
+    if isinstance(label, tuple):
+        return " ".join(map(name_of, label)).strip()
+    return str(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
 def refuse_missing_names(names: Any, what: str, code: str) -> None:

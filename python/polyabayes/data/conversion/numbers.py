@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 from polyabayes.data.names import NAMES
 
-# Options of pandas and the numbers that they read, in the order in which they are tried.
+# Patterns of numbers, and options of pandas that read them, in the order in which they are tried.
+_LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 _WRITTEN: dict[re.Pattern[str], dict[str, str]] = {
-    re.compile(f"[+-]?({digits})( ?%)?"): options
-    for digits, options in (
-        (r"([1-9]\d?\d?(\.\d{3})+|\d{1,3})(,\d+)?", {"thousands": ".", "decimal": ","}),
-        (r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", {}),
-        (r"(\d{1,3}(,\d{2,3})*,\d{3}|\d+)(\.\d+)?", {"thousands": ","}),  # India: 1,20,000
-        (r"\d+(,\d+)?", {"decimal": ","}),
-        *(
-            (rf"(\d{{1,3}}({blank}\d{{3}})+|\d+)(,\d+)?", {"thousands": blank, "decimal": ","})
-            for blank in "\xa0\u202f '\u2019"
-        ),
-    )
+    re.compile(f"[+-]?({digits})( ?%)?"): json.loads(options)
+    for digits, options in (line.split("\t") for line in _LINES)
 }
-
 _KEPT_BACK = re.compile("|".join(NAMES["kept back"]))
 
 

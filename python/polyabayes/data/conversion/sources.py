@@ -96,9 +96,19 @@ def words_by_id(dictionary: Any, n_words: int) -> list[str]:
     return [known.get(column, f"#{column}") for column in range(n_words)]
 
 
-def matrix_of_r(value: Any) -> Source | None:
-    """Counts of a matrix of R that rdata has read: a DocumentTermMatrix, a dgCMatrix or a dfm."""
+def of_r(value: Any) -> Source | None:
+    """Counts that rdata has read: a DocumentTermMatrix, a dgCMatrix, a dfm, or documents of stm.
+
+    These are words, counted from 1, over their counts, also beside a vocabulary and metadata.
+    """
     held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    documents = held.get("documents", value) if "vocab" in held else value
+    ids = [*documents] if isinstance(documents, dict) else None
+    parts = documents if ids is None else [*documents.values()]
+    are_counts = isinstance(parts, list | tuple) and len(parts) > 0
+    if are_counts and all(isinstance(x, np.ndarray) and x.ndim == len(x) == 2 for x in parts):
+        found = bags(zip(words - 1, counts, strict=True) for words, counts in parts)
+        return found._replace(vocabulary=held.get("vocab"), ids=ids, metadata=held.get("meta"))
     if {"i", "j", "v", "nrow", "ncol", "dimnames"} <= held.keys():
         places, shape = (held["i"] - 1, held["j"] - 1), (*held["nrow"], *held["ncol"])
         counts: Any = sparse.coo_array((held["v"], places), shape=shape)

@@ -13,7 +13,7 @@ import numpy as np
 
 from polyabayes.data.conversion import numbers as _numbers
 from polyabayes.data.counts import CountMatrix
-from polyabayes.data.names import CALLS, NAMES, counts_nothing, headed, is_headed
+from polyabayes.data.names import CALLS, NAMES, NO_WORD, counts_nothing, headed, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Table(Protocol):
     is `row_label`.
     `has_headers` says whether columns have names, not just numbers. Error messages call the table
     by its title. `taker` is the function that takes the options of tables, if it is not the one
-    that the user called; `code` is that of a data frame with its content, and `maker` takes one,
-    with the options `given`.
+    that the user called; `code` is that of a data frame with its content, taken with the options
+    `given`: by CountTensor, if these are axes.
     `keys` are the names of columns of a data frame that may be numbers.
     With `is_turned`, its rows are words. `sep` divides the fields of a file; `as_lists` is code of
     a corpus whose documents are its lines; with
@@ -59,7 +59,6 @@ class Table(Protocol):
     title: str = "the table"
     taker: str = ""
     code: str = "table"
-    maker: str = "Corpus.from_table"
     sep: str = ""
     as_lists: str = ""
     is_turned: bool = False
@@ -104,7 +103,8 @@ class Table(Protocol):
             return f"polyabayes.Corpus({code}{others}{self.index_code([told.get('ids')])}.T)"
         left_out = {x for x, y in told.items() if x == "transpose" or callable(y) or y == ""}
         named = [f"{name}={value!r}" for name, value in told.items() if name not in left_out]
-        return f"polyabayes.{self.maker}({', '.join([code, *named])})"
+        maker = "CountTensor.from_frame" if "axes" in self.given else "Corpus.from_table"
+        return f"polyabayes.{maker}({', '.join([code, *named])})"
 
     def index_code(self, labels: Sequence[str | None]) -> str:
         """Code that names the rows by columns, if there are any and pandas has not."""
@@ -114,21 +114,21 @@ class Table(Protocol):
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
         number = _numbers.read_number((text or "-").removesuffix("%"), self.written)
-        kept, told = f"`{name}` >= 0", ""
-        empty = {name: 0} if "axes" in self.given else 0
-        filled = f".fillna({empty})"
+        kept, told, filled = f"`{name}` >= 0", "", ".fillna(0)"
+        change = self.completion()
+        if "axes" in self.given:
+            change = filled = f".fillna({ {name: 0} })"
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         named = self.given.get("metadata") or []
         beside = self.numbers_beside(named)
         if text in NAMES["missing"] or (number is not None and number != number):
-            change = self.completion([x for x in self.names if self.kind(x) == "number"])
             # Only readers of files take texts for missing values.
             is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
             filled = ("" if is_read else f".replace({text!r}, 0)") + filled
             told = f"of a property, {self.call(metadata=[*named, *beside])}; " * (name in beside)
             told += self.kept_back(filled) or f"where nothing was counted, {self.call(filled)}"
             told += f"; {self.melted}" * (name in self.codes)
-            if "dropna" in change:
+            if "drop" in change and not self.kept_back(filled):
                 told = f"without rows that count nothing, {self.call(change)}"
         elif number is not None and number < 0 and is_count:
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
@@ -142,8 +142,7 @@ class Table(Protocol):
             labels = [] if ids is None else [ids]
             sums = [sum(row) for row in zip(*odd.values(), strict=False)]
             if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
-                parts = {"of_topics": OF_TOPICS, "code": self.as_frame, "odd": [*odd]}
-                told = CALLS["sum to one"].format(**parts)
+                told = CALLS["sum to one"].format(OF_TOPICS, self.as_frame, [*odd])
             elif shares := self.presence(labels):
                 told += f"; {shares}"
             else:
@@ -162,10 +161,9 @@ class Table(Protocol):
                     calls.insert(2 * len(odd) < sum(map(bool, held.values())), call)
                 told += "".join(calls)
         elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
-            change = filled * ("na_values" in self.written)
             is_truth = str(text).lower() in NAMES["truth"]
             told = "TRUE counts as 1 and FALSE as 0 by " if is_truth else "of numbers written so, "
-            told += self.kept_back(filled) or self.call(change)
+            told += self.kept_back(filled) or self.call(change * ("na_values" in self.written))
             texts = {str(x) for y in self.names for x in self.values(y)}
             are_whole = not any((_numbers.number_of(x) or 0) % 1 for x in texts)
             if are_whole and self.written.get("thousands") == "." and "decimal" not in self.written:
@@ -242,14 +240,30 @@ class Table(Protocol):
         own = [x for x in names if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")]
         return next(filter(self.is_distinct, own), "document")
 
-    def completion(self, names: Sequence[str]) -> str:
-        """Code for blanks in columns of counts: 0, unless rows count nothing, as notes."""
-        columns = [[None if _numbers.is_dash(str(x)) else x for x in self.values(n)] for n in names]
-        blank = [name for name, held in zip(names, columns, strict=True) if None in held]
-        rows = zip(*columns, strict=True)
-        if len(names) > 1 and all({*row} == {None} or None not in row for row in rows):
-            return f".dropna(subset={blank[-1:]})" * bool(blank)
-        return ".fillna(0)" * bool(blank)
+    def completion(self, names: Sequence[str] = ()) -> str:
+        """Code that leaves out rows that count nothing, as notes, and has 0 for other blanks.
+
+        Names are those of columns of counts, by default that of a long table, or all that may be.
+        Of a single one, blanks are 0 unless the whole row is blank.
+        """
+        left_out = (self.given.get("ids"), *(self.given.get("metadata") or ()))
+        others = [x for x in (self.given.get("count"),) if x] or {*self.names}.difference(left_out)
+        held = {x: {*map(str, self.values(x))} - {"None"} for x in self.names if x in others}
+        names = names or [x for x in held if all(map(_numbers.is_cell, held[x]))]
+        own = [x for x in self.names if self.keys.get(x, x) is not None]
+        texts = np.array([[*map(str, self.values(name))] for name in own], dtype=object)
+        is_count, are_blank = np.isin(own, names), np.isin(texts, NAMES["missing"])
+        are_notes = are_blank[is_count if len(names) > 1 else ...].all(axis=0)
+        # pandas reads dashes as blanks.
+        are_blank |= np.vectorize(_numbers.is_dash, otypes=[bool])(texts)
+        n_known, told = (~are_blank).sum(axis=0), ""
+        most = n_known[are_notes].max(initial=0)
+        if are_notes.any():
+            told = f".reset_index(drop=True).drop(index={np.flatnonzero(are_notes).tolist()})"
+            told = f".dropna(subset={[*names]}, how='all')" if self.sep else told
+            are_least = (n_known[~are_notes] > most).all()
+            told = f".dropna(thresh={most + 1})" if are_least else told
+        return told + ".fillna(0)" * bool(are_blank[is_count][:, ~are_notes].any())
 
     def complete(self, name: str) -> list[Any]:
         """The values of a column, none of which is missing or blank."""
@@ -332,7 +346,7 @@ class Table(Protocol):
     def names_words(self, name: str) -> bool:
         """Whether a column is headed as words are, or has reads of no gene."""
         held = {x.lower() for x in self.values(name) if isinstance(x, str)}
-        return is_headed(name, "words in rows") or not held.isdisjoint(NAMES["no word"])
+        return is_headed(name, "words in rows") or any(map(NO_WORD.fullmatch, held))
 
     def are_labels(self, name: str) -> bool:
         """Whether no value of a column is a number; one that should be is found when it is read."""

@@ -113,17 +113,15 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
         raise InvalidArgumentError(f"{name} must have shape ({n_cells},), got {array.shape}")
     check_values(array, name, MAX_TOTAL, place)
     if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
-        largest = int(array.argmax())
-        told = f"{array.dtype} is exact below 2**{np.finfo(array.dtype).nmant + 1}: give integers"
-        raise InvalidCountsError(f"{name}: {array[largest]} at {place(largest)}, but {told}")
+        told = array.max(), place(int(array.argmax())), array.dtype, np.finfo(array.dtype).nmant + 1
+        raise InvalidCountsError(CALLS["inexact"].format(name, *told))
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)
     total = (int(high.sum()) << _LOW_BITS) + int(low.sum())
     if total > MAX_TOTAL:
-        largest = int(counts.argmax())
-        told = f"count is {counts[largest]} at {place(largest)}: divide the counts by a common unit"
-        raise InvalidCountsError(f"{name} has the sum {total}, above 2**63 - 1; the largest {told}")
+        most = total, counts.max(), place(int(counts.argmax()))
+        raise InvalidCountsError(CALLS["too many"].format(name, *most))
     return counts
 
 

@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
 from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table
-from polyabayes.data.conversion.frames import flat, row_names, row_place
+from polyabayes.data.conversion.frames import flat, name_of, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.names import CALLS
@@ -193,7 +193,8 @@ class CountTensor:
         if is_anndata(array):
             raise InvalidTypeError("array is an AnnData: make it a tensor by from_corpus")
         if hasattr(array, "columns"):
-            labels = [row_names(array), [*map(str, array.columns)]] if labels is None else labels
+            if labels is None:
+                labels = [row_names(array), [*map(name_of, array.columns)]]
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
             raise InvalidArgumentError(CALLS["dimensions"].format(len(shape), ", ".join(names)))

@@ -87,8 +87,7 @@ def _corpus(path: Path, content: bytes, vocabulary: Words | None, *, transpose: 
     with reading(path):
         n_rows, n_columns, n_entries, layout, field, symmetry = mminfo(io.BytesIO(content))
         if {field, symmetry} - set(_KINDS):
-            told = f"{field}, {symmetry} are no counts; known are {', '.join(_KINDS)}"
-            raise FileFormatError(f"{path}, line 1: entries of the kind {told}")
+            raise FileFormatError(CALLS["no kind"].format(path, field, symmetry, ", ".join(_KINDS)))
         if symmetry == "symmetric" and n_rows != n_columns:
             raise FileFormatError(f"{path} is symmetric, but of shape {n_rows} x {n_columns}")
         refuse_announced(path, n_rows, n_columns)
@@ -99,8 +98,7 @@ def _corpus(path: Path, content: bytes, vocabulary: Words | None, *, transpose: 
         entry += [] if field == "pattern" else [DECIMAL if field == "real" else COUNT]
         what = ", ".join(["whole numbers: row", "column", "count"][: len(entry)])
         what = what if layout == "coordinate" else "a count"
-        header = _HEADER.match(content)
-        start = header.end() if header else 0
+        start = next(_HEADER.finditer(content)).end()
         check_lines(path, content, rb"[ \t]++".join(entry), what, start=start)
         matrix = mmread(io.BytesIO(content))
     with content_of(path):

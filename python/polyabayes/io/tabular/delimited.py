@@ -21,6 +21,7 @@ from scipy import sparse
 from polyabayes._support import checks
 from polyabayes._support.files import check_encoding, text_lines
 from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
@@ -42,9 +43,9 @@ LINES_LOOKED_AT = 20
 # Rows of counts that are dense at once.
 _BLOCK_ROWS = 512
 _LONGEST_FIELD = 1 << 30
+_MOST_NOTES = 100
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = '0123456789+-.eE\r\n"'
-_TAKEN = " is taken by Corpus.from_table or CountTensor.from_frame, with the same options"
 _NO_COUNT = "no count; write 0 where there is none"
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -57,7 +58,8 @@ class Dialect:
     `sep` None means that of :func:`separator_of`; quotes enclose fields that hold it.
     `skiprows` lines come before the header. `columns` are names for a file without a header. Fields
     that are among `missing` are read as empty. With `is_padded`, blanks follow the separators. All
-    first fields of columns that are `quoted` have quotes.
+    first fields of columns that are `quoted` have quotes. The sign `escape` stands before quotes
+    within quotes, which else are doubled.
     """
 
     sep: str | None = None
@@ -67,6 +69,7 @@ class Dialect:
     missing: Collection[str] = ()
     is_padded: bool = False
     quoted: Collection[int] = ()
+    escape: str | None = None
 
     def __post_init__(self) -> None:
         if self.sep == r"\t":  # The command line passes escapes such as \t unchanged.
@@ -84,9 +87,20 @@ class DelimitedTable(Table):
     def __init__(
         self, path: Path, dialect: Dialect, most: int | None = None, /, **given: Any
     ) -> None:
-        self.path, self.names, self.given, found = path, [], given, list[Dialect]()
+        self.path, self.names, self.given = path, [], given
         self.keys, self.is_turned = {"": "Unnamed: 0"}, given.get("transpose", False)
         self.may_lack_header = dialect.columns is None
+        try:
+            self._read(path, dialect, most)
+        except FileFormatError:
+            # R's write.table writes quotes within quotes so.
+            if not any('\\"' in line for line in text_lines(path, dialect.encoding)):
+                raise
+            self._read(path, replace(dialect, escape="\\"), most)
+
+    def _read(self, path: Path, dialect: Dialect, most: int | None) -> None:
+        """Read the file; lines with other numbers of fields than the header are refused."""
+        found = list[Dialect]()
         first = islice(records_of(path, dialect, found), most)
         self.names, records = self._header(first, dialect, found)
         # R quotes factors, but no counts.
@@ -96,12 +110,11 @@ class DelimitedTable(Table):
         self.lines, codes, n_names = array("q"), array("i"), len(self.names)
         code = f"{text_code(path, dialect.encoding)}.splitlines(), delimiter={self.sep!r}"
         self.as_lists = f"polyabayes.Corpus.from_documents(csv.reader({code}))"
-        refused, line, fields = "", 0, list[str]()
+        odd = dict[int, int]()
         for line, fields in records:
             if len(fields) != n_names and len(fields := _filled(fields, n_names)) != n_names:
-                more = "more" if len(fields) > n_names else "less"
-                refused = f"{len(fields)} fields, {more} than the {n_names} of the header"
-                break
+                odd[line] = len(fields)
+                continue
             self.lines.append(line)
             codes.extend(map(known.__getitem__, fields))
         self.n_rows = len(self.lines)
@@ -115,12 +128,19 @@ class DelimitedTable(Table):
                 self._codes[row, k] = known[""]
         self._texts = np.array([*known, None], dtype=object)
         self._column = {name: column for column, name in enumerate(self.names)}
-        if refused:
-            told = f"; if each line is a list of words, {self.as_lists}" * self.may_lack_header
-            if len(fields) == 1 and any(map(is_number, known)):
-                told = f"; without lines of notes, {self.as_frame}.dropna(subset={self.names[-1:]})"
-                told += _TAKEN
-            raise _refused(path, line, refused + told)
+        if odd:
+            line, n_fields = next(iter(odd.items()))
+            more, told = "more" if n_fields > n_names else "less", ""
+            # Notes and totals stand above all other lines, or below.
+            are_outside = not any(self.lines[0] < x < self.lines[-1] for x in odd if self.n_rows)
+            are_counts = any(map(is_number, known)) and not all(map(is_number, self.names))
+            if self.n_rows and are_outside and are_counts and len(odd) <= _MOST_NOTES:
+                self._skipped += [x - 1 for x in odd]
+                change = self.completion() if "text" not in self.given else ""
+                told = f"; if notes or totals, without lines {some([*odd])}, {self.call(change)}"
+            elif self.may_lack_header:
+                told = f"; if each line is a list of words, {self.as_lists}"
+            raise _refused(path, line, CALLS["fields"].format(n_fields, more, n_names, told))
 
     @property
     def as_frame(self) -> str:
@@ -134,10 +154,11 @@ class DelimitedTable(Table):
         are_names = all(self.are_labels(x) and self.is_distinct(x) for x in marked)
         are_names = are_names and not any(None in values for values in held.values())
         options: dict[str, Any] = {"sep": None if self.sep == "," else self.sep}
-        options |= {"skiprows": self._skipped or None}
+        skipped = self._skipped[given.skiprows :] and self._skipped
+        options |= {"skiprows": skipped or given.skiprows or None}
         options |= {"encoding": None if given.encoding == "utf-8" else given.encoding}
         options |= {"names": given.columns, "dtype": dict.fromkeys(names, "str") or None}
-        options |= {"skipinitialspace": given.is_padded or None}
+        options |= {"skipinitialspace": given.is_padded or None, "escapechar": given.escape}
         options |= {"keep_default_na": False if marked and are_names else None, **self.written}
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
         return f"pandas.read_csv({str(self.path)!r}{''.join(told)})"
@@ -206,15 +227,15 @@ class DelimitedTable(Table):
     ) -> tuple[list[str], Iterator[Record]]:
         """Names of the columns, and the other records; the first record adds to `found`."""
 
-        def then(most: int | None, **changes: Any) -> str:
+        def then(**changes: Any) -> str:
             other = replace(dialect, **changes)
-            return next_refusal(DelimitedTable(self.path, other, most, **self.given))
+            return next_refusal(DelimitedTable(self.path, other, **self.given))
 
         line, fields = next(records, (0, []))
         if not fields:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
         self._dialect, self.sep = found[0], found[0].sep or ","
-        self._skipped: int | list[int] = dialect.skiprows
+        self._skipped = [*range(dialect.skiprows)]
         names = [name.strip() for name in _filled(fields, 0)]
         if dialect.columns is not None:
             records = chain([(line, fields)], records)
@@ -224,7 +245,7 @@ class DelimitedTable(Table):
             above: Iterator[str] = accumulate(fields, lambda before, own: own or before)
             columns = [" ".join(pair).strip() for pair in zip(above, below, strict=False)]
             told = f"{argument('skiprows', start)}, {argument('columns', columns)}"
-            told += then(None, skiprows=start, columns=columns)
+            told += then(skiprows=start, columns=columns)
             raise _refused(self.path, line, f"two lines of header: use {told}")
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: "
@@ -238,7 +259,7 @@ class DelimitedTable(Table):
         if second and dialect.columns is None and len(names) > 1:
             last = first[second[0] - 1][0]
             warn(CALLS["headers"].format(self.path, line + 1, last), DataWarning)
-            self._skipped = [*range(dialect.skiprows), *range(line, last)]
+            self._skipped += range(line, last)
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
         plain = [n for n, (_, held) in zip(sizes, first, strict=True) if held[0][:1] != "#"]
@@ -252,7 +273,7 @@ class DelimitedTable(Table):
             n_fields, is_title = sizes[-1], any(map(is_number, first[-1][1]))
         if is_title and n_fields > len(names):
             start = first[sizes.index(n_fields)][0] - 1
-            told = argument("skiprows", start) + then(LINES_LOOKED_AT, skiprows=start)
+            told = argument("skiprows", start) + then(skiprows=start)
             raise _refused(self.path, line, CALLS["above"].format(names[0], n_fields, told))
         if len(names) == n_fields == 1:
             # Such a table would be read as one column of texts.
@@ -332,7 +353,8 @@ def records_of(
         found.append(replace(dialect, sep=sep, is_padded=is_padded, quoted=quoted))
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-    reader = csv.reader(chain(head, lines), delimiter=sep, skipinitialspace=is_padded, strict=True)
+    given: dict[str, Any] = {"escapechar": dialect.escape, "skipinitialspace": is_padded}
+    reader = csv.reader(chain(head, lines), delimiter=sep, strict=True, **given)
     line = n_skipped + 1
     try:
         for fields in reader:
@@ -342,12 +364,12 @@ def records_of(
     except csv.Error as error:
         unended = "unexpected end" in str(error)
         reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
-        reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * ('" "' in header)
+        may_be_blanks = '" "' in header and sep != " "
+        reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * may_be_blanks
         given = {"skiprows": dialect.skiprows, "names": dialect.columns, "keep_default_na": False}
         told = "".join(f", {x}={held!r}" for x, held in given.items() if held or held is False)
-        told += encoding_code(dialect.encoding)
-        code = f"pandas.read_csv({str(path)!r}, sep={sep!r}, quoting=3{told})"
-        raise _refused(path, line, f"{reason}; if quotes are letters, {code}{_TAKEN}") from error
+        told = CALLS["quotes"].format(str(path), sep, told + encoding_code(dialect.encoding))
+        raise _refused(path, line, reason + told) from error
 
 
 def _refused(path: Path, line: int, reason: str) -> FileFormatError:

@@ -40,8 +40,8 @@ def read_factor_csv(
     ``NA``, are labels, with a warning, unless they are among `missing`.
     """
     call, pandas = _call("csv", locals()), import_pandas()
-    table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns))
-    table.maker, table.given = "CountTensor.from_frame", {"axes": axes, "counts": counts}
+    dialect = Dialect(sep, encoding, skiprows, columns)
+    table = DelimitedTable(path, dialect, axes=axes, counts=counts)
     with content_of(path):
         counts = count_column(table, axes, counts)
         wanted = [*(axes or table.names), *filter(None, [counts])]

@@ -96,9 +96,8 @@ def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
             if len(outside):
                 row, axis = outside[0]
                 filled = (n for n, line in enumerate(cells.split(b"\n")) if line.strip())
-                told = f"{path}, line {first_line + next(islice(filled, int(row), None))}: "
-                told += f"coordinate {axis + 1} is {table[row, axis]}, "
-                raise FileFormatError(f"{told}not from 1 to the size of the axis")
+                told = first_line + next(islice(filled, int(row), None)), axis + 1, table[row, axis]
+                raise FileFormatError(CALLS["no coordinate"].format(path, *told))
             tables.append(table)
     if n_axes is None:
         raise FileFormatError(f"{path} holds no cells; give the shape of an empty tensor")
