@@ -261,8 +261,7 @@ class Table(Protocol):
         if are_notes.any():
             told = f".reset_index(drop=True).drop(index={np.flatnonzero(are_notes).tolist()})"
             told = f".dropna(subset={[*names]}, how='all')" if self.sep else told
-            are_least = (n_known[~are_notes] > most).all()
-            told = f".dropna(thresh={most + 1})" if are_least else told
+            told = f".dropna(thresh={most + 1})" if (n_known[~are_notes] > most).all() else told
         return told + ".fillna(0)" * bool(are_blank[is_count][:, ~are_notes].any())
 
     def complete(self, name: str) -> list[Any]:
