@@ -73,7 +73,7 @@ def score(model: Any, test: pb.Corpus) -> Any:
     """Log-likelihoods of the test documents, of the first if there are many topics."""
     if len(model.components_) < MANY:
         return scored(model, test)
-    options = {"n_samples": TEMPERATURES, "options": {"start": "lowered"}}
+    options = {"n_samples": TEMPERATURES, "budget": 1e12, "options": {"start": "lowered"}}
     return pb.log_likelihood(
         *(model, test[:N_SCORED], "annealed"),
         event="sequence", given_length=True, n_jobs=1, random_state=0, **options,

@@ -192,9 +192,8 @@ class CountTensor:
         names = _cells.checked_axes(axes)
         if is_anndata(array):
             raise InvalidTypeError("array is an AnnData: make it a tensor by from_corpus")
-        if hasattr(array, "columns"):
-            if labels is None:
-                labels = [row_names(array), [*map(name_of, array.columns)]]
+        if hasattr(array, "columns") and labels is None:
+            labels = [row_names(array), [*map(name_of, array.columns)]]
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
             raise InvalidArgumentError(CALLS["dimensions"].format(len(shape), ", ".join(names)))
