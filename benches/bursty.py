@@ -13,14 +13,7 @@ from record import Table, main, save, timed
 
 import polyabayes as pb
 
-CASES = (
-    ("ap", 20),
-    ("ap", 100),
-    ("poliblog5k", 20),
-    ("poliblog5k", 100),
-    ("nips12", 20),
-    ("nips12", 100),
-)
+CASES = [(name, n_topics) for name in ("ap", "poliblog5k", "nips12") for n_topics in (20, 100)]
 N_DOCUMENTS, SEEDS = 60, (0, 1, 2)
 
 

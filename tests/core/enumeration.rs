@@ -531,7 +531,7 @@ fn moves_of_topics_leave_the_posterior() {
     }
 }
 
-/// With these moves, runs take too many numbers to be enumerated: their mean is within its error.
+/// Runs with these moves take too many numbers to be enumerated: their mean is within its error.
 #[test]
 fn annealing_with_moves_of_topics_is_unbiased() {
     let case = Case::new(&[0.31, 0.02], &[0.41, 0.53, 0.67, 0.29], &[2, 1]);

@@ -52,6 +52,8 @@ def test_metadata_with_names_spelt_otherwise_are_matched_with_a_warning():
             with pytest.warns(DataWarning, match="spelt otherwise"):
                 found = pb.Corpus([[1], [2]], ids=ids).with_metadata(metadata)
             assert found.metadata["year"].tolist() == [1, 2]
+    rows = pd.DataFrame({"user_id": [2.0, 1.0], "year": [2, 1]})
+    assert pb.Corpus([[1], [2]], ids=["1", "2"], metadata=rows).metadata["year"].tolist() == [1, 2]
     for index in ([2, 0, 1], [11, 12, 13]):
         rows = pd.DataFrame({"year": [2, 10, 1]}, index=index)
         call = call_of(InvalidArgumentError, corpus.with_metadata, rows)

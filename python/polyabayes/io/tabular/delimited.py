@@ -84,9 +84,7 @@ class Dialect:
 class DelimitedTable(Table):
     """The table of a file: of each field the number of its text, since most texts recur."""
 
-    def __init__(
-        self, path: Path, dialect: Dialect, most: int | None = None, /, **given: Any
-    ) -> None:
+    def __init__(self, path: Path, dialect: Dialect, most: int | None = None, /, **given: Any):
         self.path, self.names, self.given = path, [], given
         self.keys, self.is_turned = {"": "Unnamed: 0"}, given.get("transpose", False)
         self.may_lack_header = dialect.columns is None
