@@ -18,8 +18,8 @@ from polyabayes._support.arrays import Floats
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
+from polyabayes.models.simulation import documents_of_topics
 
 __all__ = [
     "SyntheticGammaPoisson",

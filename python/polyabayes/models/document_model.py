@@ -16,13 +16,13 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.naming import by_topic, columns_by_name, rows_by_name
-from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
 from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix
 from polyabayes.models.fitted.covariates import design_of, pseudo_counts
 from polyabayes.models.fitted.vocabularies import SeveralVocabularies, columns_of, texts_of
+from polyabayes.models.simulation import documents_of_topics
 from polyabayes.scale.shards import Shards
 
 _DECODERS = ("mixture", "softmax")

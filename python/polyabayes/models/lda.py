@@ -17,13 +17,13 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.naming import by_topic, topics_by_name
-from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.em import LEAST_PRIOR, TrainedByEM
 from polyabayes.models.fitting import LEARNED_START, EvaluationSchedule, StartLength, all_or_nothing
 from polyabayes.models.latent_draws import TokenTopics
+from polyabayes.models.simulation import documents_of_topics
 from polyabayes.models.topic_model import PreviousState
 from polyabayes.scale.shards import Shards
 

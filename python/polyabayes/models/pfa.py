@@ -20,13 +20,13 @@ from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.naming import by_topic, topics_by_name
-from polyabayes.data.simulation import documents_of_topics
 from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import EvaluationSchedule, fingerprint
 from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.nmf import Factors, factorise, weights_of
+from polyabayes.models.simulation import documents_of_topics
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.shards import Shards
 
