@@ -72,7 +72,10 @@ def test_every_container_gives_the_same_canonical_counts(documents):
     assert corpus.ids is None
 
 
-@pytest.mark.parametrize("names", [{}, {"word": WORDS}, {"document": ["a", "b", "c"]}])
+OF_AXES = {"word": WORDS, "document": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize("names", [{}, {"word": WORDS}, {"document": OF_AXES["document"]}, OF_AXES])
 def test_axes_of_xarray_without_coordinates_go_by_place(names):
     array = pytest.importorskip("xarray").DataArray(DENSE, dims=("document", "word"), coords=names)
     corpus = as_corpus(array)

@@ -108,10 +108,12 @@ def test_other_things_than_answers_are_named_with_the_call():
         pb.CountTensor.from_frame(few)
     options = pd.DataFrame({"tea": each("Tea", None), "q": ["Response", *each("Yes", "No")[1:]]})
     assert "frame.drop(index=[0])" in told_of(options)[0]
-    options = options.rename(columns={"tea": "Unnamed: 1"})
-    call = "frame.drop(index=[0]).rename(columns={'Unnamed: 1': 'Tea'})"
+    options = options.rename(columns={"tea": "Drinks"}).assign(x=each("Milk", None))
+    options = options[["Drinks", "x", "q"]].rename(columns={"x": "Unnamed: 1"})
+    names = "{'Drinks': 'Drinks: Tea', 'Unnamed: 1': 'Drinks: Milk'}"
+    call = f"frame.drop(index=[0]).rename(columns={names})"
     assert call in told_of(options)[0]
-    assert [*eval(call, {"frame": options})] == ["Tea", "q"]
+    assert [*eval(call, {"frame": options})] == ["Drinks: Tea", "Drinks: Milk", "q"]
     assert "rename" not in told_of(options.assign(**options[["Unnamed: 1"]].notna()))[0]
     assert pb.CountTensor.from_frame(few.drop(index=[0, 1])).shape == (2, 3)
 

@@ -35,8 +35,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     neither package is imported. Several datasets and streamed datasets are refused.
     """
     loaded = sys.modules.get("pandas")
-    # Axes of a DataArray of xarray go by place if one has no coordinates.
-    if getattr(table, "ndim", 0) == 2 and len(getattr(table, "xindexes", "rc")) < 2:
+    # A DataArray of xarray, whose axes go by place where they have no coordinates.
+    if getattr(table, "ndim", 0) == 2 and hasattr(table, "xindexes"):
         table = table.to_pandas()
     if isinstance(table, np.ndarray) or not len(getattr(table, "coords", "named")):
         return None

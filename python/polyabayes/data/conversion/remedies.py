@@ -35,6 +35,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     told = told or _topics(table, labels, numbers)
     told = told or f"shares are no counts: {shares}" * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
+    told += f"; {table.events}" * (len(others) > 1 and not re.search("document|word", told))
     told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]
 
@@ -112,6 +113,10 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
     units = [name for name in names if is_headed(name, "units")]
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
+    repeated = [x for x in labels if x not in left and not table.is_distinct(x)]
+    # Of orders that each have a row, others are the documents.
+    is_alone = document in units and table.is_distinct(document)
+    document = repeated[0] if is_alone and repeated[1:] else document
     is_long = word in labels or not table.is_distinct(document)
     is_long = is_long and len(names) > 1 and word != document
     rates = [x for x in numbers if x not in (*whole, *others)]
@@ -121,13 +126,16 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         return [f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"]
     terms = [x for x in names if x not in (document, count) and not table.is_dated(x)] or names
     items = [x for x in terms if is_headed(x, "items")]
-    term = word or [*items, *(x for x in terms if table.kind(x) != "number"), *terms][0]
+    plain = [x for x in terms if table.kind(x) != "number" and x not in units]
+    term = word or [*items, *plain, *terms][0]
     # Long tables have one column of counts.
     is_named = table.kind(term) != "number" and (document in units or document not in whole)
     is_long &= is_named or bool(items) or len({*whole} - {document, term}) < 2
     # A column of whole numbers that is left may hold the counts.
     alone = [x for x in whole if x not in (document, term, *units)] * (is_long and count is None)
-    counted = alone[0] if len(alone) == 1 else count
+    # Rows of single tokens repeat.
+    is_counted = len(alone) == 1 and table.is_distinct(*(x for x in names if x not in alone))
+    counted = alone[0] if is_counted else count
     # Words that each occur once are names of rows.
     is_long &= bool(word or items or counted) or not table.is_distinct(term)
     levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}

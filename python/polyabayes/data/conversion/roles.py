@@ -247,7 +247,8 @@ def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
         are_named = " ".join(names[:2]).lower() in NAMES["triplets"]
         most = table.n_rows * (1 if are_named else _FEW_DISTINCT)
         is_few = [len(set(table.values(name))) <= most for name in names[:2]]
-        are_counts = table.holds_whole_numbers(names[2]) and table.counts(names[2:]).min()
+        are_counts = names[2].lower() in NAMES["count"] or table.numbers_of(names[2]).count(0) == 0
+        are_counts = are_counts and table.holds_whole_numbers(names[2])
         if all(is_few) and table.is_distinct(*names[:2]) and are_counts:
             options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
             others = table.options(layout="wide")

@@ -147,7 +147,9 @@ class Table(Protocol):
                 told += f"; {shares}"
             else:
                 calls, values = list[str](), [*chain(*odd.values())]
-                is_kept = not is_count and not self.is_turned
+                counted = headed(self.names, NAMES["count"] + NAMES["may count"])
+                calls += [f"; {self.events}"] * (counted not in (None, name))
+                is_kept = not (is_count or self.is_turned or calls)
                 if is_kept and any(map(self.numbers_of, {*self.names} - {*given})):
                     calls.append(f"; or name properties, {self.call(metadata=given)}")
                 may_count = len(odd) > 1 or self.is_turned or name.lower() in NAMES["may count"]
@@ -219,6 +221,11 @@ class Table(Protocol):
         are_first &= any(rest for _, rest in pairs) and 2 * len(found) >= len(held)
         are_texts = bool(words) and 2 * sum(_numbers.is_cell(str(x)) for x in known) <= len(known)
         return found * (are_texts or (are_first and "axes" not in self.given))
+
+    @property
+    def events(self) -> str:
+        """Options of a table with a row for each item or event, whatever its columns are called."""
+        return CALLS["events"].format(self.options("document", "word", "count"))
 
     @property
     def melted(self) -> str:

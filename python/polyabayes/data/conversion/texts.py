@@ -169,6 +169,8 @@ def _warn_of_items(texts: list[str]) -> None:
         items = [item for text in texts for x in text.split(sep) if (item := x.strip())]
         key = sep.strip(" ")[0]
         are_short = all(x.count(" ") < _WORDS_OF_ITEM and x[-1:] not in ".!?" for x in items)
+        # Answers to choose from recur, however long they are.
+        are_short |= sep == ";" and 2 * len({*items}) < len(items)
         are_short &= key not in "".join(items)
         # Verses and phrases are short, too, but seldom recur.
         is_plain = sep[0] not in " \n"
@@ -177,6 +179,7 @@ def _warn_of_items(texts: list[str]) -> None:
         if are_short and is_list and not all(map(_WORDS.fullmatch, items)):
             option = argument("token_pattern", rf"[^{key}\s](?:[^{key}]*[^{key}\s])?")
             warn(CALLS["lists"].format(sep=sep, option=option), DataWarning)
+            return
 
 
 def _warn_of_labels(texts: list[str]) -> None:

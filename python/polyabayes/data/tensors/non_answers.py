@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,9 +90,12 @@ def warn_of_answers(
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
         told = f"may be a further header: if so, leave it out by {code}.drop(index={alone})"
-        unnamed = frame.loc[alone[-1]].filter(like="Unnamed: ")
-        unnamed = unnamed[[isinstance(x, str) for x in unnamed]].to_dict()
-        told += f".rename(columns={unnamed})" * bool(unnamed)
+        below, names = frame.loc[alone[-1]].to_dict(), dict[Any, str]()
+        above = accumulate(below, lambda own, x: own if str(x).startswith("Unnamed: ") else x)
+        for (item, text), question in zip(below.items(), above, strict=True):
+            if isinstance(text, str) and not is_further_header([text]):
+                names[item] = f"{question}: {text}"
+        told += f".rename(columns={names})" * any("Unnamed: " in str(x) for x in names)
         warn(f"row {some(alone, 3)} {told}", DataWarning)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}

@@ -138,6 +138,7 @@ class DelimitedTable(Table):
                 told = f"; if notes or totals, without lines {some([*odd])}, {self.call(change)}"
             elif self.may_lack_header:
                 told = f"; if each line is a list of words, {self.as_lists}"
+                told += CALLS["ragged"].format(self.call()) * (max(odd.values()) < n_names)
             raise _refused(path, line, CALLS["fields"].format(n_fields, more, n_names, told))
 
     @property
