@@ -87,15 +87,24 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
     return labels
 
 
-def warn_of_totals(counts: Any, labels: Any, what: str) -> None:
-    """Warn of rows, called `what`, that are sums of others, and of reads of no gene."""
+def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> None:
+    """Warn of rows, called `what`, that are sums of others, and of reads of no gene.
+
+    `others` are the labels of the columns; numbers of species are no sums.
+    """
     if labels is None:
         return
-    no_gene = [x for x in labels if NO_WORD.fullmatch(x.strip(" :").lower())]
-    for why, odd in (("count no gene", no_gene), ("may be sums of others", labels[_sums(counts)])):
+    words = [not _counts_no_word(x) for x in (() if others is None else others)]
+    sums = _sums(counts if all(words) else counts[:, words])
+    no_gene = labels[[*map(_counts_no_word, labels)]]
+    for why, odd in (("count no gene or taxon", no_gene), ("may be sums of others", labels[sums])):
         if len(odd):
-            call = CALLS[f"without {what}"].format([*odd])
-            warn(f"{what} that {why}: {some([*odd])}; if so, use {call}", DataWarning)
+            call = CALLS[f"without {what}"].format(odd.tolist())
+            warn(f"{what} that {why}: {some(odd.tolist())}; if so, use {call}", DataWarning)
+
+
+def _counts_no_word(label: Any) -> bool:
+    return bool(NO_WORD.fullmatch(str(label).strip(" :").lower()))
 
 
 def _sums(counts: Any) -> list[int]:
@@ -141,11 +150,13 @@ def warn_if_turned(words: Any, ids: Any) -> None:
     """Warn of words that are named or numbered as documents are, or documents as words are."""
     if words is None or ids is None:
         return
+    genes = {*NAMES["genes"]}.intersection(x.lower() for x in ids)
     words, ids = ([*labels[:_LABELS_LOOKED_AT]] for labels in (words, ids))
     are_counted = words == [str(k) for k in range(1, len(words) + 1)]
     are_counted = are_counted and not any(map(str.isdigit, ids))
     for what, labels, pattern in (("words", words, _OF_DOCUMENTS), ("documents", ids, _OF_GENES)):
         is_turned = all(map(pattern.fullmatch, labels)) or (labels is words and are_counted)
+        is_turned |= labels is ids and len(genes) > 1
         if len(labels) > 1 and is_turned:
             warn(CALLS["turned"].format(what, labels[0], argument("transpose", True)), DataWarning)
 

@@ -19,7 +19,7 @@ from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentE
 from polyabayes.io.matrices.matrix_market import read_matrix_market
 from polyabayes.io.tabular.delimited import Dialect, records_of
 
-_MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")
+_MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv", "peaks.bed")
 _WORDS = {"id": 0, "name": 1}
 _Parts: TypeAlias = "tuple[Any, list[str], list[str], list[str]]"
 
@@ -71,7 +71,7 @@ def _of_folder(path: Path, matrices: list[Path], word: str) -> _Parts:
     places = {x: matrix.parent / f"{start}{x}" for x in (_MATRIX, _BARCODES, *_FEATURES)}
     either = {name: (path, Path(f"{path}.gz")) for name, path in places.items()}
     found = {name: next(filter(Path.is_file, paths), None) for name, paths in either.items()}
-    features, barcodes = found[_FEATURES[0]] or found[_FEATURES[1]], found[_BARCODES]
+    features, barcodes = next(filter(None, map(found.get, _FEATURES)), None), found[_BARCODES]
     if features is None or barcodes is None or not matrices:
         missing = next(start + name for name, own in found.items() if own is None)
         raise FileFormatError(f"{path} is not a folder of 10x Genomics: it has no {missing}")
@@ -79,8 +79,9 @@ def _of_folder(path: Path, matrices: list[Path], word: str) -> _Parts:
     for number, fields in records_of(features, Dialect("\t")):
         if len(fields) <= _WORDS[word]:
             raise FileFormatError(f"{features}, line {number}: there is no {word} of the feature")
-        names.append(fields[_WORDS[word]])
-        kinds.append(fields[2] if len(fields) > 2 else "")
+        is_peak = ".bed" in features.name
+        names.append("{}:{}-{}".format(*fields) if is_peak else fields[_WORDS[word]])
+        kinds.append(fields[2] if len(fields) > 2 and not is_peak else "")
     return read_matrix_market(matrix, transpose=True).counts, names, kinds, read_lines(barcodes)
 
 

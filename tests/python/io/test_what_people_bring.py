@@ -639,7 +639,7 @@ NAMES_OF_CALLS = {module.__name__: module for module in MODULES}
 CONTENTS = {"saved": saved, "cells": cells, "database": database}
 
 
-@pytest.mark.filterwarnings("ignore:left out|Variable names|(documents|words) that may be sums")
+@pytest.mark.filterwarnings("ignore:left out|Variable|(documents|words) that may|answers that may")
 @pytest.mark.parametrize("row", DOORS, ids=[row.split('"')[1] for row in DOORS])
 def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row):
     name, content, call, expected, words, *given = eval(row, NAMES_OF_CALLS | CONTENTS)

@@ -30,7 +30,7 @@ def number_of(text: str) -> float | None:
 
 def is_like_a_number(text: str) -> bool:
     """Whether a text is a number or a price as people write it, or a truth value."""
-    plain = text.strip(" $€£¥±")
+    plain = text.strip(" $€£¥")
     is_bool = plain.lower() in NAMES["truth"]
     return number_of(plain) is not None or is_bool or any(x.fullmatch(plain) for x in _WRITTEN)
 

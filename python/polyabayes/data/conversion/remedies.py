@@ -112,11 +112,12 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     dated = [name for name in labels if table.is_dated(name)]
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
     units = [name for name in names if is_headed(name, "units")]
+    units.sort(key=lambda x: -len({*map(str, table.values(x))}))
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
-    repeated = [x for x in labels if x not in left and not table.is_distinct(x)]
+    repeated = [x for x in (*units, *labels) if x not in left and not table.is_distinct(x)]
     # Of orders that each have a row, others are the documents.
     is_alone = document in units and table.is_distinct(document)
-    document = repeated[0] if is_alone and repeated[1:] else document
+    document = repeated[0] if is_alone and len({*repeated}) > 1 else document
     is_long = word in labels or not table.is_distinct(document)
     is_long = is_long and len(names) > 1 and word != document
     rates = [x for x in numbers if x not in (*whole, *others)]
@@ -153,7 +154,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     bodies = [x for x in labels if x not in (*answers, *table.codes, *dated)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     rows = [x for x in names if (x in labels or NAMED.fullmatch(x)) and ids is None]
-    rows = [name for name in rows if table.is_distinct(name) and None not in table.values(name)]
+    rows = [x for x in rows if table.is_distinct(x) and None not in table.values(x)]
+    # Margins of error name no rows.
+    rows = [x for x in rows if not str(table.values(x)[0]).startswith("±")]
     plain = [name for name in rows if name not in (*texts, *dated)]
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
     is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from polyabayes.data.conversion import numbers as _numbers
-from polyabayes.data.counts import CountMatrix
+from polyabayes.data.counts import MAX_COUNT, CountMatrix
 from polyabayes.data.names import CALLS, NAMES, NO_WORD, counts_nothing, headed, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
@@ -63,6 +63,7 @@ class Table(Protocol):
     as_lists: str = ""
     is_turned: bool = False
     may_lack_header: bool = False
+    has_blank_rows: bool = False
     quoted: Collection[str] = ()
     given: Mapping[str, Any] = {}
     keys: Mapping[str | None, Any] = {}
@@ -172,6 +173,8 @@ class Table(Protocol):
                 told += "; of floats, " + self.call().replace(", thousands='.'", "")
         elif re.fullmatch(r"[\d.]+ ?[a-z]{1,4} *", str(text)):
             told = f"if letters behind numbers are flags, {self.call(CALLS['flags'])}"
+        elif number is not None and number > MAX_COUNT:
+            told = f"if it names rows, use {self.options(ids=name)}"
         elif number is None and is_count:
             texts = {str(x) for x in self.values(name) if x is not None}
             kept = f"`{name}` not in {sorted(x for x in texts if not _numbers.is_like_a_number(x))}"
@@ -263,7 +266,7 @@ class Table(Protocol):
         are_notes = are_blank[is_count if len(names) > 1 else ...].all(axis=0)
         # pandas reads dashes as blanks.
         are_blank |= np.vectorize(_numbers.is_dash, otypes=[bool])(texts)
-        n_known, told = (~are_blank).sum(axis=0), ""
+        n_known, told = (~are_blank).sum(axis=0), ".dropna(how='all')" * self.has_blank_rows
         most = n_known[are_notes].max(initial=0)
         if are_notes.any():
             told = f".reset_index(drop=True).drop(index={np.flatnonzero(are_notes).tolist()})"

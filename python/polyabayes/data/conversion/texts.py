@@ -30,6 +30,8 @@ _MOST_PLACES = 50
 _TEXTS_LOOKED_AT = 200
 # Items have at most so many words.
 _WORDS_OF_ITEM = 4
+# Items of orders, after how many there are.
+_TIMES = r"(\d+) ?[×x] ([^,;]+)"
 # scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
 # Burmese, Khmer, Japanese or Chinese that is longer than a word.
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
@@ -165,6 +167,9 @@ def _warn_of_scripts(texts: list[str]) -> None:
 def _warn_of_items(texts: list[str]) -> None:
     """Warn of lists of items, such as baskets: a few words each, and no sentences."""
     texts = [html.unescape(text) for text in texts if text.strip()]
+    if 2 * sum(map(bool, map(re.compile(_TIMES).match, texts))) > len(texts):
+        warn(CALLS["items counted"].format(texts[0], _TIMES), DataWarning)
+        return
     for sep in (*";|,", "||", " / ", "\n"):
         items = [item for text in texts for x in text.split(sep) if (item := x.strip())]
         key = sep.strip(" ")[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,7 @@ def warn_of_answers(
     if alone := _headers(frame, items, has_counts=has_counts):
         told = f"may be a further header: if so, leave it out by {code}.drop(index={alone})"
         below, names = frame.loc[alone[-1]].to_dict(), dict[Any, str]()
-        above = accumulate(below, lambda own, x: own if str(x).startswith("Unnamed: ") else x)
+        above: Iterator[Any] = accumulate(below, lambda own, x: own if str(x).startswith("Unnamed: ") else x)
         for (item, text), question in zip(below.items(), above, strict=True):
             if isinstance(text, str) and not is_further_header([text]):
                 names[item] = f"{question}: {text}"

@@ -159,8 +159,18 @@ class DelimitedTable(Table):
         options |= {"names": given.columns, "dtype": dict.fromkeys(names, "str") or None}
         options |= {"skipinitialspace": given.is_padded or None, "escapechar": given.escape}
         options |= {"keep_default_na": False if marked and are_names else None, **self.written}
+        # An answer may be None.
+        if not are_names and any("None" in held[x] and self.are_labels(x) for x in marked):
+            others = set().union(*held.values()).intersection(NAMES["missing"]) - {"None", ""}
+            options |= {"keep_default_na": False, "na_values": ["", *sorted(others)]}
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
         return f"pandas.read_csv({str(self.path)!r}{''.join(told)})"
+
+    @property
+    def has_blank_rows(self) -> bool:  # type: ignore[override]
+        """Whether some line holds separators only, which pandas reads as a row."""
+        lines = text_lines(self.path, self._dialect.encoding) if self.sep.strip() else ()
+        return any(line.strip() and not line.strip(f'{self.sep}" \r\n') for line in lines)
 
     def _is_rewritten(self, name: str, named: Collection[str | None]) -> bool:
         """Whether pandas writes numbers otherwise: 01, and of columns that are `named`, 2.50."""
