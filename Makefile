@@ -110,7 +110,7 @@ bench-estimators: .venv/released .venv/tested
 truth: .venv/released .venv/tested
 	$(BIN)/python -m benches.truth --size $(or $(SIZE),1)
 
-# Training over seeds, beside tomotopy, on four corpora; some hours on one thread, likewise.
+# Training over seeds, on simulated documents; some minutes on one thread.
 bench-training: .venv/released .venv/tested
 	$(BIN)/python benches/starts.py
 

@@ -48,13 +48,6 @@ def tomotopy_topics(lda: Any, n_words: int) -> np.ndarray:
     return normalised(topics)
 
 
-def from_tomotopy(lda: Any, n_words: int) -> pb.LatentDirichletAllocation:
-    """Its topics and prior."""
-    return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=np.asarray(lda.alpha), topic_word=tomotopy_topics(lda, n_words)
-    )
-
-
 def trained_for(model: Any, seconds: float, n_sweeps: int) -> float:
     """Train a tomotopy model for so much processor time, some sweeps at a time."""
     start = time.process_time()

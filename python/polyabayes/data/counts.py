@@ -14,9 +14,9 @@ from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
+from polyabayes._support.sparse_arrays import checked_sparse
 from polyabayes._support.warnings import warn
 from polyabayes.data.names import CALLS, NAMES, NO_WORD
-from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import (
     DataWarning,
     InvalidArgumentError,

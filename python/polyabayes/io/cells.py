@@ -19,7 +19,8 @@ from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentE
 from polyabayes.io.matrices.matrix_market import read_matrix_market
 from polyabayes.io.tabular.delimited import Dialect, records_of
 
-_MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv", "peaks.bed")
+_MATRIX, _BARCODES = "matrix.mtx", "barcodes.tsv"
+_FEATURES = ("features.tsv", "genes.tsv", "peaks.bed")
 _WORDS = {"id": 0, "name": 1}
 _Parts: TypeAlias = "tuple[Any, list[str], list[str], list[str]]"
 

@@ -1,7 +1,6 @@
 //! Evidence by parallel tempering of collapsed chains on the power path.
 //!
-//! The constants of this room are those with which `benches/evidence.py` and `benches/tempering.py` made
-//! their records.
+//! The constants of this room are those with which `benches/evidence.py` made its records.
 
 mod paths;
 mod references;

@@ -11,9 +11,9 @@ from scipy import sparse
 
 from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name, whole_number
+from polyabayes._support.sparse_arrays import checked_sparse
 from polyabayes.data.counts import Words, check_values, checked_labels, count_array, distinct
 from polyabayes.data.names import CALLS
-from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 Axes: TypeAlias = tuple[str, ...]

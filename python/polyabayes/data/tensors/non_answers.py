@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,9 +90,9 @@ def warn_of_answers(
     code = frame.attrs.get("code", "frame")
     if alone := _headers(frame, items, has_counts=has_counts):
         told = f"may be a further header: if so, leave it out by {code}.drop(index={alone})"
-        below, names = frame.loc[alone[-1]].to_dict(), dict[Any, str]()
-        above: Iterator[Any] = accumulate(below, lambda own, x: own if str(x).startswith("Unnamed: ") else x)
-        for (item, text), question in zip(below.items(), above, strict=True):
+        names, question = dict[Any, str](), None
+        for item, text in frame.loc[alone[-1]].items():
+            question = question if str(item).startswith("Unnamed: ") else item
             if isinstance(text, str) and not is_further_header([text]):
                 names[item] = f"{question}: {text}"
         told += f".rename(columns={names})" * any("Unnamed: " in str(x) for x in names)
