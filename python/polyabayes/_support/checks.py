@@ -22,11 +22,11 @@ _MOST_THREADS = 1024
 def whole_number(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
     """`value` as an int of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise wrong_type(name, value, f"must be an int, got {value!r}")
+        raise wrong_type(name, value, f"must be an int, got {value!r:.100}")
     found = int(value)
     if found < least or (most is not None and found > most):
         limit = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise wrong(name, value, f"must be {limit}, got {value}", (least, most))
+        raise wrong(name, value, f"must be {limit}, got {value!s:.100}", (least, most))
     return found
 
 

@@ -12,6 +12,7 @@ from polyabayes.cli.corpora import read_table
 from polyabayes.cli.output import keep, save_picture, say, write_table
 from polyabayes.cli.parser import Given
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.io.kinds import refuse_other_doors
 
 
 def classes(
@@ -56,6 +57,7 @@ def classes(
     --------
     $ polyabayes classes survey.csv --items q1,q2,q3 --seed 0
     """
+    refuse_other_doors(Path(answers), "LatentClassAnalysis().fit", {})
     frame = read_table(answers, sep, columns)
     if missing is not None:
         items = [name for name in frame.columns if name != weights]

@@ -25,7 +25,13 @@ from polyabayes.data.conversion.table import DATE
 from polyabayes.data.names import CALLS, NAMES, headed, plain
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
-from polyabayes.data.tensors.non_answers import marks_by_column, warn_of_answers, without_missing
+from polyabayes.data.tensors.non_answers import (
+    as_python,
+    further_headers,
+    marks_by_column,
+    warn_of_answers,
+    without_missing,
+)
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     DataWarning,
@@ -37,6 +43,8 @@ from polyabayes.exceptions import (
 
 # Levels of a column above which it is taken for a measurement or a name: rating scales have fewer.
 _MOST_LEVELS = 50
+# Numbers with more levels are rather measured, as ages: scales have up to 21 points.
+_MOST_POINTS = 21
 # Rows above which a column with another value in each is taken for the names of the rows.
 _FEW_ROWS = 10
 # Rows above which items that agree in each of them are hardly two questions.
@@ -203,8 +211,7 @@ def read_answers(
     given = repr(weights) if isinstance(weights, str) else "weights"
     call += f"weights={given}, " * (weights is not None)
     beside = warn_of_non_answers(frame, columns, missing, call)
-    for column in columns:
-        _refuse_fractions(frame[column], column)
+    _refuse_fractions(frame, columns)
     n_answers = {column: frame[column].nunique() for column in columns}
     unanswered, alone = ([x for x in columns if n_answers[x] == n] for n in (0, 1))
     names = [column for column in columns if _are_names(frame[column])]
@@ -212,6 +219,8 @@ def read_answers(
     kinds["one answer in all rows, which tells no classes apart"] = alone
     kinds[f"another answer in each row, or more than {_MOST_LEVELS}"] = names
     if odd := [*unanswered, *alone, *names]:
+        if told := further_headers(frame, columns, has_counts=False)[1]:
+            raise InvalidArgumentError(told)
         kinds["names or properties of rows"] = [x for x in beside if x not in odd]
         told = "; ".join(f"{some(own, 8)}: {said}" for said, own in kinds.items() if own)
         odd = [x for x in columns if x in odd or x in beside]
@@ -225,6 +234,9 @@ def read_answers(
             told += f", or if blanks are answers, use frame{dropped}"
             told += f".assign(**frame[{blank}].notna())"
         raise InvalidArgumentError(told)
+    kinds_of = {column: getattr(frame[column].dtype, "kind", "O") for column in columns}
+    if many := [x for x in columns if kinds_of[x] in "iu" and n_answers[x] > _MOST_POINTS]:
+        warn(CALLS["many levels"].format(some(many), _MOST_POINTS, argument("items")), DataWarning)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
@@ -372,7 +384,7 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
             raise InvalidArgumentError(CALLS["weighted"].format(argument("weights")))
         return _cells_of(data), data.counts.astype(np.float64)
     found = frame_of(data)
-    frame = _array_of(data) if found is None else found.copy(deep=False)
+    frame = _array_of(data) if found is None else found.set_axis(as_python(found.columns), axis=1)
     if not len(frame):
         raise InvalidArgumentError("X has no rows")
     for column in frame.columns:
@@ -450,19 +462,24 @@ def _checked_weights(weights: Any, n_rows: int) -> Floats:
     return found
 
 
-def _refuse_fractions(values: Any, column: Any) -> None:
+def _refuse_fractions(frame: DataFrame, columns: Sequence[Any]) -> None:
     """Refuse columns that are measured, not chosen from a few levels."""
-    if getattr(values.dtype, "kind", "O") != "f" or not len(known := values.dropna()):
+    measured = [x for x in columns if getattr(frame[x].dtype, "kind", "O") == "f"]
+    held = {x: frame[x].dropna().to_numpy(dtype=float) for x in measured}
+    bad = {x: own[~np.isfinite(own) | (own != np.rint(own))] for x, own in held.items()}
+    bad = {x: own for x, own in bad.items() if len(own)}
+    if not bad:
         return
-    numbers = known.to_numpy(dtype=float)
-    bad = numbers[~np.isfinite(numbers) | (numbers != np.rint(numbers))]
     remedy = "an item has a few levels: cut it into some, as by pandas.cut, or leave it out of "
-    remedy += argument("items")
-    if np.abs(bad).max() < np.finfo(float).eps:
-        remedy = "if it stands for 0, as pandas reads files of SAS, use frame.round()"
-    elif len(bad) == 1 and bad[0] == values.iloc[-1] and len(known) > _FEW_ROWS:
-        remedy += "; if the last row holds averages, use frame.iloc[:-1]"
-    told = f"item {column!r} holds {bad[0]:g}, which is no whole number; {remedy}"
+    remedy += f"{argument('items')}, or use frame.drop(columns={[*bad]})"
+    last = [[frame[x].iloc[-1]] for x in bad]
+    if np.abs(np.concatenate([*bad.values()])).max() < np.finfo(float).eps:
+        code = f"frame.assign(**frame[{[*bad]}].round())"
+        remedy = f"if that stands for 0, as pandas reads files of SAS, use {code}"
+    elif len(frame) > _FEW_ROWS and [[*x] for x in bad.values()] == last:
+        remedy = "if the last row holds averages, use frame.iloc[:-1]"
+    column, own = next(iter(bad.items()))
+    told = f"item {column!r} holds {own[0]:g}, which is no whole number; {remedy}"
     raise InvalidArgumentError(told)
 
 

@@ -75,17 +75,6 @@ def test_generators_go_on_from_split_to_split():
         assert not np.array_equal(first, second)
 
 
-@pytest.mark.parametrize("test_size", [0, 3, -1, 0.0, 1.0, 1.5, 0.99, True, "half", np.nan])
-def test_split_leaves_documents_in_both_parts(corpus, test_size):
-    errors = (InvalidArgumentError, InvalidTypeError)
-    assert_refused(errors, "test_size", corpus.split, test_size)
-
-
-@pytest.mark.parametrize("state", [-1, "seed", 0.5])
-def test_bad_random_state_is_refused(corpus, state):
-    assert_refused(InvalidArgumentError, "random_state", corpus.split, random_state=state)
-
-
 def test_alignment_reorders_the_columns(corpus):
     aligned, n_dropped = corpus.aligned_to(["draw", "new", "urn", "ball", "colour"])
     np.testing.assert_array_equal(

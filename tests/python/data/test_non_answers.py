@@ -158,3 +158,26 @@ def test_a_last_row_of_averages_or_totals_is_named_with_the_call_that_leaves_it_
     with pytest.warns(DataWarning, match="last row"):
         call = call_of(InvalidArgumentError, pb.LatentClassAnalysis(2).fit, table)
     pd.testing.assert_frame_equal(eval(call, {"frame": table}), table[:-1])
+
+
+def test_two_lines_of_header_are_named_before_the_columns_that_they_leave_without_answers():
+    drinks = {"Drinks": ["Tea", *["Tea", None] * 6], "Unnamed: 1": ["Milk", *[None, "Milk"] * 6]}
+    survey = pd.DataFrame({**drinks, "Sex": ["Response", *["f", "m", "f"] * 4]})
+    with pytest.warns(DataWarning, match="further header"):
+        call = call_of(InvalidArgumentError, pb.LatentClassAnalysis(2).fit, survey)
+    assert [*eval(call, {"frame": survey})] == ["Drinks: Tea", "Drinks: Milk", "Sex"]
+
+
+def test_numbers_of_many_levels_are_named_as_measured():
+    rows = pd.DataFrame({"age": np.arange(300) % 47, "q": np.arange(300) % 2})
+    with pytest.warns(DataWarning, match="answers of 'age' are more than 21 numbers"):
+        pb.LatentClassAnalysis(1, method="em").fit(rows)
+
+
+def test_choices_are_not_divided_within_brackets():
+    chat, calls = "Chat (Slack, Teams)", "Calls (Zoom, Teams)"
+    both = each(f"{chat}, Email", "Email", calls, chat, f"Email, {calls}", f"{chat}, {calls}")
+    frame = pd.DataFrame({"by": both, "q": each("x", "y", "z")})
+    (told,) = told_of(frame)
+    found = eval(told.rpartition("a column by ")[2], {"frame": frame})
+    assert [*found] == ["q", f"by: {calls}", f"by: {chat}", "by: Email"]

@@ -6,8 +6,6 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -117,47 +115,6 @@ def test_encrypted_archives_say_so(tmp_path):
             place = content.find(signature, place + 1)
     path.write_bytes(content)
     assert_refused(errors.FileFormatError, "encrypted", pb.read_corpus, path)
-
-
-@pytest.mark.parametrize("encoding", ["nope", "hex", "undefined", "a\0b", "rot13"])
-def test_encodings_that_are_none(tmp_path, encoding):
-    (tmp_path / "x.txt").write_text("a word\n")
-    with pytest.raises(errors.InvalidArgumentError, match="encoding="):
-        pb.read_corpus(tmp_path / "x.txt", encoding=encoding)
-
-
-def test_unknown_options_of_pandas(tmp_path):
-    (tmp_path / "x.csv").write_text("document,word,count\na,b,1\n")
-    for read in (pb.read_corpus, pb.read_tensor):
-        with pytest.raises(errors.InvalidArgumentError, match="colour"):
-            read(tmp_path / "x.csv", colour="red")
-
-
-LARGE = 10**400
-LDA = pb.LatentDirichletAllocation
-LARGE_ARGUMENTS: dict[str, Callable[[], Any]] = {
-    "counts": lambda: pb.Corpus([[1, LARGE]]),
-    "tensor": lambda: pb.CountTensor.from_dense([[1, LARGE]], axes=["a", "b"]),
-    "coordinates": lambda: pb.CountTensor.from_coo([[LARGE, 1]], [1], axes=["a", "b"]),
-    "shape": lambda: pb.CountTensor.from_coo([[0, 1]], [1], ["a", "b"], [LARGE, 2]),
-    "rank": lambda: pb.AllocationModel.nmf(LARGE).log_evidence(DENSE),
-    "prior": lambda: pb.priors.Poisson(LARGE),
-    "n_components": lambda: LDA(LARGE).fit(DENSE),
-    "doc_topic_prior": lambda: LDA(2, doc_topic_prior=LARGE).fit(DENSE),
-    "n_jobs": lambda: LDA(2, n_jobs=LARGE).fit(DENSE),
-    "level": lambda: pb.log_likelihood(MODEL, DENSE).interval(LARGE),
-    "n_samples": lambda: pb.log_likelihood(MODEL, DENSE, "smc", n_particles=LARGE),
-    "test_size": lambda: pb.Corpus(DENSE).split(test_size=LARGE),
-    "max_total": lambda: pb.AllocationModel.nmf(2, rate=1.0).predict_missing(
-        np.ma.masked_array(DENSE, mask=DENSE == 3), max_total=LARGE
-    ),
-}
-
-
-@pytest.mark.parametrize("call", LARGE_ARGUMENTS.values(), ids=LARGE_ARGUMENTS.keys())
-def test_arguments_of_400_digits(call):
-    with pytest.raises(errors.PolyabayesError):
-        call()
 
 
 _PIPES = """

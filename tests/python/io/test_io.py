@@ -80,14 +80,6 @@ def test_blocks_do_not_change_what_is_read(write, monkeypatch, block_bytes):
     assert dense(read_corpus(path, n_words=30)) == counts.tolist()
 
 
-@pytest.mark.parametrize("content", ["", "\n\n", gzip.compress(b"", mtime=0)])
-@pytest.mark.parametrize("name", ["x.ldac", "docword.x.txt", "x.txt"])
-def test_file_without_documents(write, name, content):
-    if name == "x.txt" and content == "\n\n":
-        content = ""
-    assert_refused(FileFormatError, "holds no documents", read_corpus, write(name, content))
-
-
 def test_damaged_gzip(write):
     rng = np.random.default_rng(2)
     lines = [f"1 {word}:{n}" for word, n in rng.integers(1, 999, size=(5000, 2))]

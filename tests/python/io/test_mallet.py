@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from helpers.refusals import assert_refused
 from polyabayes.exceptions import FileFormatError
 
 LINES = """d1 sport Racing horse, racing fame-photos the x1 ab größe
@@ -18,11 +17,6 @@ COUNTS = {
     "d2": {"business": 1, "software": 1, "bank": 1, "transactions": 1, "bank_account": 1},
     "d4": {},
 }
-INSTANCES = [
-    "name: d1\ntarget: sport\ninput: 0: racing (0)\n1: horse (1)\n\n",
-    "d1\tsport\tracing(0)=2.0\nhorse(1)=1.0\n\n",
-    "d1\tsport\t0: racing (0)\n1: horse (1)\n\n",
-]
 
 
 def as_dicts(corpus):
@@ -45,13 +39,6 @@ def test_options_are_those_of_the_import(write):
     assert "the" not in corpus.vocabulary
     few = pb.read_corpus(path, vocabulary=["racing", "bank", "urn"])
     assert few.counts.toarray().tolist() == [[2, 0, 0], [0, 1, 0], [0, 0, 0]]
-
-
-@pytest.mark.parametrize("text", INSTANCES)
-def test_printed_instances_are_refused(write, text):
-    assert_refused(
-        FileFormatError, "as MALLET prints them", pb.read_corpus, write("x.mallet", text)
-    )
 
 
 def test_instance_lists_and_files_without_words_are_refused(write):

@@ -223,3 +223,9 @@ def test_empty_and_missing_texts(write):
     with pytest.warns(DataWarning, match=r"3 documents .* at line 3, line 4, line 5"):
         corpus = pb.read_corpus(path, on_empty="drop", stop_words=["the"])
     assert corpus.ids.tolist() == ["a"]
+
+
+def test_numbers_of_metadata_may_be_missing_as_r_writes_them(tmp_path):
+    (tmp_path / "days.csv").write_text('"id","day","text"\n"a",1,"red urn"\n"b",NA,"red ball"\n')
+    days = pb.read_corpus(tmp_path / "days.csv").metadata["day"]
+    np.testing.assert_array_equal(days, [1, np.nan])

@@ -168,18 +168,6 @@ def test_csv_of_counts(write):
     assert read_tensor(tabbed, counts="n", sep="\t").counts.tolist() == [2**63 - 1]
 
 
-@pytest.mark.parametrize(
-    ("tensor", "says"),
-    [
-        (CountTensor.from_dense([1], ["count"]), "an axis is called 'count'"),
-        (CountTensor.from_dense([1], ["i"], [[""]]), "axis 'i' has an empty label"),
-    ],
-)
-def test_what_csv_cannot_hold(tmp_path, tensor, says):
-    assert_refused(InvalidArgumentError, says, write_tensor, tensor, tmp_path / "x.csv")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_tables_need_pandas(write, monkeypatch):
     path = write("x.csv", "i\na\n")
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -430,30 +430,6 @@ def test_documents_of_stm_are_counts_of_words_counted_from_one():
     assert found.metadata["year"].tolist() == [2001, 2002]
 
 
-@pytest.mark.parametrize(
-    ("texts", "says"),
-    [
-        (["我爱北京天安门", "上海是一个大城市吗"], "of a script without blanks"),
-        (
-            ["我 爱 北京 天 安 门", "上海 是 一 个 大"],
-            r"69% of the letters .* token_pattern=r'\\S\+'",
-        ),
-        (["a b c d ef", "x y z"], "78% of the letters"),
-        (["भारत से प्यार करता हूँ", "वह एक अच्छा लड़का है"], "vowel signs"),
-        (["ฉันรักประเทศไทยมาก", "กรุงเทพมหานคร"], "of a script without blanks"),
-    ],
-)
-def test_texts_that_blanks_do_not_divide_are_a_warning(texts, says):
-    with pytest.warns(DataWarning, match=says):
-        pb.Corpus.from_documents(texts)
-    assert pb.Corpus.from_documents(texts, token_pattern=r"\S+").n_tokens == sum(
-        len(text.split()) for text in texts
-    )
-    n_signs = sum(map(len, texts))
-    assert pb.Corpus.from_documents(texts, analyzer="char").n_tokens == n_signs
-    assert pb.Corpus.from_documents(["constitutionalism", "urn"]).n_tokens == 2
-
-
 def test_texts_of_a_series_are_named_by_its_index():
     texts = pd.Series(["an urn", "a ball"], index=["a", "b"], dtype="string")
     for corpus in (pb.Corpus(texts), pb.Corpus.from_documents(texts)):

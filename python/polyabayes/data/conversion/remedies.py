@@ -20,6 +20,8 @@ Names: TypeAlias = list[str]
 
 # Answers to a question have so many levels, and one more for so many rows.
 _FEW_LEVELS = 10
+# Most words of a message that may have to be left out of a call.
+_MOST_WORDS = 30
 
 
 def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
@@ -111,6 +113,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     count = headed([x for x in names if x != word], NAMES["count"] + NAMES["may count"])
     dated = [name for name in labels if table.is_dated(name)]
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
+    constant = {x for x in names if len({*map(str, table.values(x))}) == 1 < table.n_rows}
+    constant = constant if {*labels} - constant - {word} else set()
+    left |= constant
     units = [name for name in names if is_headed(name, "units")]
     units.sort(key=lambda x: -len({*map(str, table.values(x))}))
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
@@ -125,7 +130,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if is_long and word in labels and rates and count is None and table.is_distinct(document, word):
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
         return [f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"]
-    terms = [x for x in names if x not in (document, count) and not table.is_dated(x)] or names
+    terms = [x for x in names if x not in (document, count, *constant)]
+    terms = [x for x in terms if not table.is_dated(x)] or names
     items = [x for x in terms if is_headed(x, "items")]
     plain = [x for x in terms if table.kind(x) != "number" and x not in units]
     term = word or [*items, *plain, *terms][0]
@@ -133,7 +139,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     is_named = table.kind(term) != "number" and (document in units or document not in whole)
     is_long &= is_named or bool(items) or len({*whole} - {document, term}) < 2
     # A column of whole numbers that is left may hold the counts.
-    alone = [x for x in whole if x not in (document, term, *units)] * (is_long and count is None)
+    alone = [x for x in whole if x not in (document, term, *units) + NAMES["places"]]
+    alone *= is_long and count is None
     # Rows of single tokens repeat.
     is_counted = len(alone) == 1 and table.is_distinct(*(x for x in names if x not in alone))
     counted = alone[0] if is_counted else count
@@ -185,7 +192,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if len(whole) > 1 or not found:
         wide = table.call(change, **given) if change else table.options(**given)
         wide = table.kept_back(**given) or f"use {wide}"
-        among = f" (if {some(beside)} count words, leave those out)" * bool(beside)
+        among = f" (if {some(beside, _MOST_WORDS)} count words, leave those out)" * bool(beside)
         found.append(f"with counts in each row, {wide}{among}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
         found.append(survey)

@@ -233,8 +233,9 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
         own = odd[0] if is_id and (units or not counts_nothing(odd[0])) else None
         named = [*given, *(name for name in odd if name != own)]
         options = table.options(ids=own, metadata=named or None)
+        wide = table.options(ids=ids, layout="wide")
         told_of = f"are read as counts of words, but look like names or properties: {some(odd)}"
-        told_of += f"; if they are, use {options}; if not, {table.options(layout='wide')}"
+        told_of += f"; if they are, use {options}; if not, {wide}"
         warn(f"columns of {table.title} {told_of}", DataWarning)
 
 

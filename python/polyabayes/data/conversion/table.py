@@ -103,6 +103,7 @@ class Table(Protocol):
             others = f".drop(columns={list(told['metadata'])})" if "metadata" in told else ""
             return f"polyabayes.Corpus({code}{others}{self.index_code([told.get('ids')])}.T)"
         left_out = {x for x, y in told.items() if x == "transpose" or callable(y) or y == ""}
+        left_out |= {*told} - {"axes", "counts", "missing"} if "axes" in self.given else set()
         named = [f"{name}={value!r}" for name, value in told.items() if name not in left_out]
         maker = "CountTensor.from_frame" if "axes" in self.given else "Corpus.from_table"
         return f"polyabayes.{maker}({', '.join([code, *named])})"
@@ -110,6 +111,8 @@ class Table(Protocol):
     def index_code(self, labels: Sequence[str | None]) -> str:
         """Code that names the rows by columns, if there are any and pandas has not."""
         named = [x for x in (self.keys.get(x, x) for x in labels) if x is not None]
+        if not named[1:] and named and not self.is_distinct(*(x for x in labels if x is not None)):
+            return f".groupby({named[0]!r}, sort=False).sum()"
         return f".set_index({named if named[1:] else named[0]!r})" if named else ""
 
     def remedy(self, name: str, text: str | None) -> str:

@@ -194,7 +194,9 @@ def _warn_of_labels(texts: list[str]) -> None:
         held = [[x.group(x.re.groups) for x in re.finditer(pattern, text)] for text in texts]
         held = [[_TIME.sub("", x).strip(" \t\n:->") or "0:00" for x in each] for each in held]
         labels = [label for label, n in Counter(chain(*held)).items() if n > 1]
-        if 2 * sum(not {*each}.isdisjoint(labels) for each in held) > len(texts):
+        # Markup is no word, even in a few texts.
+        most = 10 if what == _LABELS[0][1] else 2
+        if most * sum(not {*each}.isdisjoint(labels) for each in held) > len(texts):
             found.append(f"{what}, as {some(labels, 4)}")
             code = code.replace("text", own.format(repr(pattern)))
             if what != _LABELS[0][1]:  # Only markup may stand beside others.

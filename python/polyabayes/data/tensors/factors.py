@@ -75,7 +75,8 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
         except TypeError as error:
             raise InvalidTypeError(f"column {name!r} cannot be sorted: make it text") from error
     if not len(values):
-        raise InvalidArgumentError(f"column {name!r} has no value in any row; omit it")
+        told = f"omit it, as by frame.drop(columns={[name]})"
+        raise InvalidArgumentError(f"column {name!r} has no value in any row; {told}")
     return codes.astype(np.int64), _texts(column, values)
 
 

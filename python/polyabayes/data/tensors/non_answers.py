@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 _NUMBERS = set(map(int, NAMES["no number"]))
 # Codes before labels; those of Stata, perhaps before labels, are a mark by themselves.
 _CODE = re.compile(r"[(\[]*([-+]?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
-_REMARK = re.compile(r"\(.*?\)|, coded\b.*|(?<=NAP|NAV|IAP), .*", re.IGNORECASE)
+_REMARK = re.compile(r"\(.*?\)|, coded\b.*|(?<=NAP|NAV|IAP), .*|^volunteered:", re.IGNORECASE)
+# What stands behind a sign outside brackets.
+IN_BRACKETS = r"(?![^(]*\))"
 _NO_ANSWER = re.compile("|".join(NAMES["no answer"])).fullmatch
 # Words by which a label is the opposite or a degree of another: Unknown, Not very sure.
 _DEGREE = re.compile("|".join(NAMES["degree"]))
@@ -45,7 +47,7 @@ def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]
     if unknown := marks.keys() - set(map(str, columns)):
         raise checks.wrong("missing", missing, f"names {min(unknown)!r}, which is no column")
     # As numbers and texts of Python: calls in messages hold them.
-    return {x: _plain(own) for x, own in marks.items() if len(own)}
+    return {x: as_python(own) for x, own in marks.items() if len(own)}
 
 
 def without_missing(
@@ -88,15 +90,9 @@ def warn_of_answers(
     the call up to this argument. The calls have the frame's own code, if its attributes hold it.
     """
     code = frame.attrs.get("code", "frame")
-    if alone := _headers(frame, items, has_counts=has_counts):
-        told = f"may be a further header: if so, leave it out by {code}.drop(index={alone})"
-        names, question = dict[Any, str](), None
-        for item, text in frame.loc[alone[-1]].items():
-            question = question if str(item).startswith("Unnamed: ") else item
-            if isinstance(text, str) and not is_further_header([text]):
-                names[item] = f"{question}: {text}"
-        told += f".rename(columns={names})" * any("Unnamed: " in str(x) for x in names)
-        warn(f"row {some(alone, 3)} {told}", DataWarning)
+    alone, told = further_headers(frame, items, has_counts=has_counts)
+    if alone:
+        warn(told, DataWarning)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
     # Numbers that are marks of one item are marks of others, if they end their scales.
@@ -113,8 +109,12 @@ def warn_of_answers(
         if sep := divider(levels):
             choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
             there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
-            told = CALLS["choices there" if choices <= there else "choices"]
-            warn(told.format(item=item, sep=sep, code=code), DataWarning)
+            told, split = CALLS["choices there" if choices <= there else "choices"], ""
+            if any(re.search(rf"\([^)]*{re.escape(sep)}", str(x)) for x in levels):
+                # Signs within brackets divide nothing.
+                split = f".str.replace({sep + IN_BRACKETS!r}, ';', regex=True)"
+            divided = f"{split}.str.get_dummies({(';' if split else sep)!r})"
+            warn(told.format(item=item, sep=sep, code=code, divided=divided), DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
         if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
@@ -144,6 +144,22 @@ def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, s
         warn(CALLS["sums"].format(some(levels), some([*sums]), code), DataWarning)
 
 
+def further_headers(
+    frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool
+) -> tuple[list[Any], str]:
+    """Labels of rows that may be further headers, and what leaves them out, as names of items."""
+    if not (alone := _headers(frame, items, has_counts=has_counts)):
+        return [], ""
+    names, question = dict[Any, str](), None
+    for item, text in frame.loc[alone[-1]].items():
+        question = question if str(item).startswith("Unnamed: ") else item
+        if isinstance(text, str) and not is_further_header([text]):
+            names[item] = f"{question}: {text}"
+    told = f"{frame.attrs.get('code', 'frame')}.drop(index={alone})"
+    told += f".rename(columns={names})" * any("Unnamed: " in str(x) for x in names)
+    return alone, f"row {some(alone, 3)} may be a further header: without it, use {told}"
+
+
 def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
     """Labels of the first rows that are headers, or of which no answer occurs again."""
     answers = frame[list(items)]
@@ -161,10 +177,10 @@ def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> 
 
 def _levels_of(values: Any) -> list[Any]:
     """Levels of an item, as numbers and texts of Python."""
-    return _plain(values.cat.categories if hasattr(values, "cat") else values.dropna().unique())
+    return as_python(values.cat.categories if hasattr(values, "cat") else values.dropna().unique())
 
 
-def _plain(values: Iterable[Any]) -> list[Any]:
+def as_python(values: Iterable[Any]) -> list[Any]:
     """Scalars of numpy as those of Python."""
     return [getattr(value, "item", lambda value=value: value)() for value in values]
 
@@ -174,7 +190,8 @@ def _is_no_answer(label: str) -> bool:
     own = _CODE.sub("", label.strip())
     parts = re.split("[-/,;]| or ", _REMARK.sub("", own).strip() or own)
     are_parts = parts != [own] and all(_NO_ANSWER(plain(x) or x.strip()) for x in parts)
-    return are_parts or any(map(_NO_ANSWER, (own.lower(), plain(own) or own)))
+    bare = plain(_REMARK.sub("", own))
+    return are_parts or any(map(_NO_ANSWER, (own.lower(), plain(own) or own, bare or own)))
 
 
 def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -> list[Any]:

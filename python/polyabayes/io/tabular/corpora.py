@@ -20,7 +20,7 @@ from polyabayes.data.conversion.table import Table
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import CALLS, NAMES, headed, named_rows
+from polyabayes.data.names import CALLS, NAMES, headed, is_headed, named_rows
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PolyabayesError, argument
 from polyabayes.io.tabular.delimited import LINES_LOOKED_AT, DelimitedTable, Dialect, encoding_code
 from polyabayes.io.tabular.parquet import read_parquet_frame
@@ -124,12 +124,16 @@ def corpus_of_table(
     named = NamedColumns.taken_from(options)
     check_text_options(options)
     if transpose:
-        ids = named.ids or named_rows(table.names)
+        named_first = [x for x in table.names[:1] if is_headed(x, "words in rows")]
+        ids = named.ids or next(iter(named_first), named_rows(table.names))
         wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
         if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
             told = [argument("transpose", True), *map(argument, ("ids", "metadata"))]
             raise InvalidArgumentError(CALLS["transpose"].format(*told))
         named, table.is_turned = wide, True
+        if ids in table.names and not table.is_distinct(ids):
+            code = table.call(ids=ids)
+            raise InvalidArgumentError(f"column {ids!r} has words twice: add them up by {code}")
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:

@@ -228,7 +228,10 @@ class DelimitedTable(Table):
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
         """Columns as a DataFrame: numbers if all present values are, else text."""
         columns = {name: self.values(name) for name in names}
-        numbers = {name: _array_of(columns[name]) for name in names if self.kind(name) == "number"}
+        # R writes NA for a missing number.
+        held = {x: [None if y == "NA" else y for y in own] for x, own in columns.items()}
+        kinds = {x: kind_of_strings([y for y in own if y is not None]) for x, own in held.items()}
+        numbers = {x: _array_of(own) for x, own in held.items() if kinds[x] == "number"}
         return import_pandas().DataFrame(columns | numbers)
 
     def _header(
