@@ -252,6 +252,7 @@ def test_draws_have_the_numbers_of_the_most_probable():
     np.testing.assert_allclose(np.sort(found.tables["topic"]), [1 / 3] * 3, atol=0.05)
 
 
+@pytest.mark.slow
 def test_fits_have_the_moments_of_the_posterior():
     """A cell's probability has E p = Pr(X + e) (X_c + 1) / ((T + 1) Pr(X)), and E p² likewise."""
     model, total = AllocationModel.nmf(2), SMALL.sum()

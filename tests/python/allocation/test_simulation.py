@@ -6,6 +6,7 @@ from polyabayes import AllocationModel, CountTensor
 TUCKER = AllocationModel("r -> i, s; s -> j", {"r": 2, "s": 3, "i": 4, "j": 5}, axes=["i", "j"])
 
 
+@pytest.mark.slow
 def test_draws_have_the_probabilities_that_the_evidence_gives_them():
     model = AllocationModel.symmetric_nmf(2, concentration=0.8)
     n_draws, counts = 4_000, np.zeros((2, 2, 2, 2))

@@ -148,6 +148,7 @@ def sticky_sequences(n, steps):
     return [list(map(str, row)) for row in letters]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_states", "steps"), [(2, 14), (3, 9)])
 def test_states_drawn_step_by_step_have_the_enumerated_evidence(n_states, steps):
     (row,) = sticky_sequences(1, steps)

@@ -45,6 +45,7 @@ def test_probabilities_are_those_of_all_allocations() -> None:
     assert told != pytest.approx([0.5, 0.5, 0.5, *[1 / 3] * 3], abs=0.015)
 
 
+@pytest.mark.slow
 def test_items_that_differ_are_found(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     groups = np.repeat(["a", "b"], 300)

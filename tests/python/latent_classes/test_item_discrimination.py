@@ -98,6 +98,7 @@ def mixed(seed: int) -> pd.DataFrame:
     return pd.DataFrame(np.hstack([telling, rng.integers(5, size=(200, 10))]), columns=columns)
 
 
+@pytest.mark.slow
 def test_items_of_noise_do_not_multiply_classes(tmp_path: Path) -> None:
     frame = mixed(1)
     classes = pb.LatentClassAnalysis([1, 2, 3], random_state=0).fit(frame)

@@ -83,6 +83,7 @@ def test_a_row_counts_as_often_as_its_weight_says() -> None:
     np.testing.assert_array_equal(weighted, repeated)
 
 
+@pytest.mark.slow
 def test_coefficients_hold_what_was_planted() -> None:
     frame, classes = planted(1500, 1)
     found = pb.LatentClassAnalysis(2, formula="~ age + party", random_state=0).fit(frame)

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -54,6 +55,7 @@ def posterior(most: int, n_alphas: int, seed: int) -> NDArray[np.float64]:
     return np.array([*(sums[1:5] / sums[0]), *of_two[:21], *(sums[5:8] / sums[0]), n_first])
 
 
+@pytest.mark.slow
 def test_classes_of_children_are_those_that_telescope_prints() -> None:
     repeats = np.array([posterior(6, 8, seed) for seed in range(4)])
     means, errors = repeats.mean(axis=0), repeats.std(axis=0, ddof=1) / 2

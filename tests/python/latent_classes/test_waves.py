@@ -62,6 +62,7 @@ def test_evidences_are_those_of_all_paths(is_invariant: bool, is_stationary: boo
     assert ratios.std() < 0.5
 
 
+@pytest.mark.slow
 def test_planted_chains_are_found(tmp_path: Path) -> None:
     frame, classes = planted(200, 4)
     model = pb.LatentTransitionAnalysis([1, 2], random_state=0).fit(frame, waves=WAVES)
@@ -120,6 +121,7 @@ def test_the_chain_tells_of_missing_waves() -> None:
     assert fits[0].transition_probabilities_[0] == pytest.approx(TRANSITIONS, abs=0.15)
 
 
+@pytest.mark.slow
 def test_the_first_class_depends_on_covariates(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     age = rng.normal(45, 15, 600)

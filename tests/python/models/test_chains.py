@@ -76,6 +76,7 @@ def test_the_best_chain_has_the_largest_log_joint(corpus):
     assert chains.best is chains.models[1]
 
 
+@pytest.mark.slow
 def test_summary_tells_chains_that_agree_from_those_that_do_not(corpus):
     estimator = LDA(3, doc_topic_prior=0.3, max_iter=2000, thin=2, learn_priors=True)
     chains = pb.sample_chains(estimator, corpus, 4, random_state=0)

@@ -40,6 +40,7 @@ def test_batches_of_one_topic_add_up():
     assert model.topic_counts_.tolist() == [COUNTS.sum()]
 
 
+@pytest.mark.slow
 def test_two_halves_come_close_to_the_whole():
     """On average over chains, of which some stay in a mode that is not the best."""
     corpus = corpus_of(range(6), 900, 0)

@@ -81,6 +81,7 @@ def test_moments_and_errors_agree_with_the_enumerated_posterior(cls, topics, s):
     assert (np.abs(z).max() < 9) & (0.91 < (np.abs(z) < 2.262).mean() < 0.99)
 
 
+@pytest.mark.slow
 def test_sweeps_among_likely_topics_have_the_weights_of_long_runs():
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(400, 0.05), 60)
