@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.arrays import Integers
 from polyabayes._support.output.tables import some
 from polyabayes._support.sparse_arrays import checked_sparse
 from polyabayes._support.warnings import warn
@@ -286,3 +287,58 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
             position = int(np.argmax(wrong))
             told += f": {values[position]} at {place(position)}; counts are whole numbers from 0 "
             raise InvalidCountsError(f"{told}to {largest}: {remedy}")
+
+
+def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """Cells in lexicographic order; equal cells are summed, empty cells dropped."""
+    occupied = counts > 0
+    if not occupied.all():
+        coordinates, counts = coordinates[occupied], counts[occupied]
+    if not len(counts):
+        return coordinates, counts
+    # lexsort is many times slower on keys that are not contiguous.
+    order = np.lexsort(np.ascontiguousarray(coordinates.T[::-1]))
+    coordinates, counts = coordinates[order], counts[order]
+    is_first = np.ones(len(counts), dtype=bool)
+    is_first[1:] = (coordinates[1:] != coordinates[:-1]).any(axis=1)
+    sums = np.add.reduceat(counts, np.flatnonzero(is_first))
+    return np.ascontiguousarray(coordinates[is_first]), sums
+
+
+def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
+    """Axes with a level that counts as much as two others or more together, wherever it counts.
+
+    That is in each combination of levels of the other axes.
+    """
+    found = []
+    for axis, levels in enumerate(coordinates.T):
+        known, rest = levels >= 0, coordinates * (np.arange(coordinates.shape[1]) != axis)
+        sums = np.bincount(levels[known], counts[known], 1)
+        level = int(np.argmax(sums))
+        if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
+            parts = (levels == level, known & (levels != level))
+            if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):
+                found.append((axis, level))
+    return found
+
+
+def warn_of_sums(
+    frame: Any, columns: Any, told: Any, values: Any, call: Callable[[str], str]
+) -> None:
+    """Warn of levels of columns that count as much as all others of theirs.
+
+    Of the `columns` that are read, these are among `told`; others are labels that are left out.
+    Levels that differ in each row hide no sums. `call` makes code of the change to the table.
+    """
+    left = [x for x in frame.select_dtypes(["object", "string", "category"]) if x not in columns]
+    left = [x for x in left if 2 * frame[x].nunique() <= len(frame)]
+    held = {x: frame[x].factorize() for x in (*columns, *left)}
+    shared = [x for x in held if len(held[x][1]) < len(frame)] or [*held]
+    sums = dict[Any, str]()
+    for names in ([*held], shared) if left or told else ():
+        found = totals(np.stack([held[x][0] for x in names], axis=1), values)
+        sums |= {names[k]: str(held[names[k]][1][level]) for k, level in found}
+    if sums := {x: level for x, level in sums.items() if x in told or x in left}:
+        code = f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({[*sums.values()]}).all(axis=1)]"
+        odd = some([*sums.values()]), some([*sums])
+        warn(CALLS["sums"].format(*odd, call(code)), DataWarning)

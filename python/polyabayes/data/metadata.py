@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyabayes._support.optional import import_optional
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import Words, distinct
 from polyabayes.data.names import CALLS
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,27 +35,3 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
 def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
     """Concatenate tables with the same columns."""
     return import_pandas().concat(list(tables), ignore_index=True)
-
-
-def metadata_bytes(metadata: pd.DataFrame) -> bytes:
-    """The table as bytes of an Arrow file, which keeps types, and categories with their order."""
-    feather: Any = import_optional("pyarrow.feather", "writing metadata needs pyarrow", "frames")
-    stream = io.BytesIO()
-    try:
-        feather.write_feather(metadata.reset_index(drop=True), stream)
-        # Arrow writes categories of intervals and of periods, but cannot read them.
-        metadata_of_bytes(Path("metadata"), stream.getvalue())
-    except Exception as error:
-        raise InvalidTypeError(CALLS["unwritten"].format(argument("metadata"), error)) from error
-    return stream.getvalue()
-
-
-def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
-    """Restore the table from the bytes of :func:`metadata_bytes`; `path` is for messages."""
-    feather: Any = import_optional("pyarrow.feather", "reading metadata needs pyarrow", "frames")
-    try:
-        table = feather.read_table(io.BytesIO(bytes(content)))
-        table.validate(full=True)
-        return table.to_pandas()
-    except Exception as error:
-        raise FileFormatError(f"{path}: its metadata cannot be read: {error}") from error

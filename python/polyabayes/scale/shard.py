@@ -14,9 +14,9 @@ from scipy import sparse
 from polyabayes._support.arrays import Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.files import open_regular, reading
+from polyabayes._support.frame_bytes import frame_of_bytes
 from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.metadata import metadata_of_bytes
 from polyabayes.exceptions import FileFormatError
 
 # Arrays of compressed sparse rows, one file each; then optional parts of documents.
@@ -142,7 +142,7 @@ class Shard(NamedTuple):
         [2009]
         """
         content = self._content(METADATA)
-        return None if content is None else metadata_of_bytes(self._path(METADATA), content)
+        return None if content is None else frame_of_bytes(self._path(METADATA), content)
 
     def _content(self, name: str) -> bytes | None:
         """Bytes of an optional file of this shard; None if it has none."""

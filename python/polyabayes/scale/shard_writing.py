@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.files import reading, remove_unfinished, replacing, writing
+from polyabayes._support.frame_bytes import frame_bytes
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.metadata import joined_metadata, metadata_bytes
+from polyabayes.data.metadata import joined_metadata
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
 from polyabayes.scale.scratch import scratch_folder
 from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, METADATA, TYPES, digest_of
@@ -164,7 +165,7 @@ class _Spool:
             if ids is not None:
                 _write_array(folder, IDS, np.frombuffer(ids, np.uint8))
             if metadata is not None:
-                table = metadata_bytes(metadata.iloc[start:stop])
+                table = frame_bytes(metadata.iloc[start:stop])
                 _write_array(folder, METADATA, np.frombuffer(table, np.uint8))
             entry: dict[str, Any] = {
                 "name": name,

@@ -105,6 +105,11 @@ def test_totals_are_told_of_columns_with_percent_signs():
     frame = pd.DataFrame({"share %": ["a", "b", "Total"], "n": [1, 2, 3]})
     with pytest.warns(DataWarning, match=r"rows\[\['share %'\]\]"):
         assert pb.CountTensor.from_frame(frame).counts.sum() == 6
+    causes = {"cause": [*"aaabbb"], "sex": ["f", "m", "Both"] * 2, "n": [1, 2, 3, 4, 0, 4]}
+    frame = pd.DataFrame({**causes, "vector": [f"v{k}" for k in range(6)]})
+    for axes in (["cause", "sex", "vector"], ["cause"]):
+        with pytest.warns(DataWarning, match=r"rows\[\['sex'\]\]"):
+            pb.CountTensor.from_frame(frame, axes, "n")
 
 
 def test_mappings_are_matched_by_name_as_frames_are():

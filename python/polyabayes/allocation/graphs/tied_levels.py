@@ -4,7 +4,7 @@ import numpy as np
 
 from polyabayes._support.arrays import Integers
 from polyabayes.allocation.graphs.graph import Graph
-from polyabayes.data.tensors.cells import canonical_cells
+from polyabayes.data.counts import canonical_cells
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 

@@ -17,9 +17,9 @@ from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row
 from polyabayes.data.conversion.numbers import label_order
 from polyabayes.data.conversion.roles import NamedColumns, Roles, roles_of
 from polyabayes.data.conversion.sources import Source
-from polyabayes.data.conversion.table import Table
+from polyabayes.data.conversion.table import PLAIN_KINDS, Table
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
-from polyabayes.data.counts import checked_exposure, checked_words
+from polyabayes.data.counts import checked_exposure, checked_words, warn_of_sums
 from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
@@ -212,6 +212,9 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     counts = np.ones(table.n_rows, dtype=np.int64)
     if len(roles.columns) > 2:
         counts = table.counts(roles.columns[2:]).toarray().ravel()
+    names = [x for x in roles.metadata if table.kind(x) in PLAIN_KINDS]
+    frame = table.data_frame([*roles.columns[:2], *names])
+    warn_of_sums(frame, roles.columns[:2], (), counts, table.call)
     matrix = sparse.coo_matrix((counts, (rows, columns)), shape=tuple(map(len, labels)))
     beside = _beside(table, roles, exposure, rows)
     return Source(matrix, labels[1], labels[0], *beside, words_are="gathered")

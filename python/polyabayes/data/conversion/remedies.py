@@ -158,7 +158,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     survey += "; polyabayes.LatentClassAnalysis takes the same columns"
     found = _lists(table, names) if labels == names and table.as_lists else []
     melted = [table.melted] if table.codes and word not in labels and not found else []
-    bodies = [x for x in labels if x not in (*answers, *table.codes, *dated)]
+    bodies = [x for x in labels if x not in (*answers, *table.codes, *dated, *constant)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     rows = [x for x in names if (x in labels or NAMED.fullmatch(x)) and ids is None]
     rows = [x for x in rows if table.is_distinct(x) and None not in table.values(x)]
@@ -177,7 +177,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     beside = table.numbers_beside(known, own)
     given = {"ids": own, "metadata": [x for x in names if x in known or x in beside] or None}
     whole = [x for x in whole if x not in beside]
-    change = table.completion(whole)
+    change = table.completion(whole, given["metadata"] or ())
     turned = _turned(table, labels, given, own or ids, change)
     if is_turned:
         return [f"If its rows are words, use {turned}"]

@@ -118,7 +118,8 @@ class Table(Protocol):
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
         number = _numbers.read_number((text or "-").removesuffix("%"), self.written)
-        kept, told, filled = f"`{name}` >= 0", "", ".fillna(0)"
+        kept, told = f"`{name}` >= 0", ""
+        filled = self.filled()
         change = self.completion()
         if "axes" in self.given:
             change = filled = f".fillna({ {name: 0} })"
@@ -253,7 +254,7 @@ class Table(Protocol):
         own = [x for x in names if self.are_labels(x) or counts_nothing(x) or is_headed(x, "units")]
         return next(filter(self.is_distinct, own), "document")
 
-    def completion(self, names: Sequence[str] = ()) -> str:
+    def completion(self, names: Sequence[str] = (), metadata: Sequence[str] = ()) -> str:
         """Code that leaves out rows that count nothing, as notes, and has 0 for other blanks.
 
         Names are those of columns of counts, by default that of a long table, or all that may be.
@@ -275,7 +276,14 @@ class Table(Protocol):
             told = f".reset_index(drop=True).drop(index={np.flatnonzero(are_notes).tolist()})"
             told = f".dropna(subset={[*names]}, how='all')" if self.sep else told
             told = f".dropna(thresh={most + 1})" if (n_known[~are_notes] > most).all() else told
-        return told + ".fillna(0)" * bool(are_blank[is_count][:, ~are_notes].any())
+        return told + self.filled(metadata) * bool(are_blank[is_count][:, ~are_notes].any())
+
+    def filled(self, metadata: Sequence[str] = ()) -> str:
+        """Code that writes 0 for blanks, but not in properties of the rows."""
+        names, missing = metadata or self.given.get("metadata") or (), NAMES["missing"]
+        kept = [x for x in names if not {*map(str, self.values(x))}.isdisjoint(missing)]
+        code = f"rows.fillna(dict.fromkeys(rows.columns.drop({kept}), 0))"
+        return f".pipe(lambda rows: {code})" if kept else ".fillna(0)"
 
     def complete(self, name: str) -> list[Any]:
         """The values of a column, none of which is missing or blank."""

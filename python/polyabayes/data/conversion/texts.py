@@ -182,7 +182,10 @@ def _warn_of_items(texts: list[str]) -> None:
         is_long = is_plain and any(text.count(sep) > 1 for text in texts)
         is_list = is_long or len({*items}) * (2 - is_plain) < len(items) > len(texts)
         if are_short and is_list and not all(map(_WORDS.fullmatch, items)):
-            option = argument("token_pattern", rf"[^{key}\s](?:[^{key}]*[^{key}\s])?")
+            # Signs within brackets divide nothing.
+            is_plain = not any(re.search(rf"\([^)]*{re.escape(key)}", text) for text in texts)
+            rest = rf"[^{key}]*[^{key}\s]" if is_plain else rf"\s*(?:\([^()]*\)|[^{key}\s(])"
+            option = argument("token_pattern", rf"[^{key}\s](?:{rest}){'?*'[not is_plain]}")
             warn(CALLS["lists"].format(sep=sep, option=option), DataWarning)
             return
 

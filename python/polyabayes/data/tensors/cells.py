@@ -131,39 +131,6 @@ def named_cells(axes: Axes, coordinates: Integers, labels: AxisLabels) -> dict[s
     return {axis: x if names is None else names[x] for axis, x, names in places}
 
 
-def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    """Cells in lexicographic order; equal cells are summed, empty cells dropped."""
-    occupied = counts > 0
-    if not occupied.all():
-        coordinates, counts = coordinates[occupied], counts[occupied]
-    if not len(counts):
-        return coordinates, counts
-    # lexsort is many times slower on keys that are not contiguous.
-    order = np.lexsort(np.ascontiguousarray(coordinates.T[::-1]))
-    coordinates, counts = coordinates[order], counts[order]
-    is_first = np.ones(len(counts), dtype=bool)
-    is_first[1:] = (coordinates[1:] != coordinates[:-1]).any(axis=1)
-    sums = np.add.reduceat(counts, np.flatnonzero(is_first))
-    return np.ascontiguousarray(coordinates[is_first]), sums
-
-
-def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
-    """Axes with a level that counts as much as two others or more together, wherever it counts.
-
-    That is in each combination of levels of the other axes.
-    """
-    found = []
-    for axis, levels in enumerate(coordinates.T):
-        known, rest = levels >= 0, coordinates * (np.arange(coordinates.shape[1]) != axis)
-        sums = np.bincount(levels[known], counts[known], 1)
-        level = int(np.argmax(sums))
-        if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
-            parts = (levels == level, known & (levels != level))
-            if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):
-                found.append((axis, level))
-    return found
-
-
 def non_zeros(values: Any, name: str = "array") -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
     """Shape, coordinates and unchecked values of the non-zero entries."""
     if not sparse.issparse(values):

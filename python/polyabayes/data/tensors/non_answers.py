@@ -135,15 +135,6 @@ def warn_of_answers(
         warn(CALLS["spellings"].format(some([*spellings], 3), code, spellings), DataWarning)
 
 
-def warn_of_sums(frame: pd.DataFrame, columns: Any, counts: Any, missing: Any, sums: Any) -> None:
-    """Warn of levels of columns that count as much as all others of theirs."""
-    if sums:
-        levels, code = [*sums.values()], frame.attrs.get("code", "frame")
-        code += f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({levels}).all(axis=1)]"
-        code += f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''}"
-        warn(CALLS["sums"].format(some(levels), some([*sums]), code), DataWarning)
-
-
 def further_headers(
     frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool
 ) -> tuple[list[Any], str]:

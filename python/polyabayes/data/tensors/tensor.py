@@ -16,10 +16,11 @@ from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.conversion.frames import flat, name_of, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
+from polyabayes.data.counts import canonical_cells, warn_of_sums
 from polyabayes.data.names import CALLS
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import Axes, AxisLabels, LabelsLike, Shape
-from polyabayes.data.tensors.non_answers import warn_of_answers, warn_of_sums, without_missing
+from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class CountTensor:
         names = _cells.checked_axis_labels(labels, axes)
         sizes = _cells.checked_shape(shape, coordinates, axes, names)
         _cells.refuse_outside(coordinates, sizes, axes, least)
-        return cls._from_checked(*_cells.canonical_cells(coordinates, counts), sizes, axes, names)
+        return cls._from_checked(*canonical_cells(coordinates, counts), sizes, axes, names)
 
     @classmethod
     def from_dense(cls, array: Any, axes: Sequence[str], labels: LabelsLike = None) -> CountTensor:
@@ -292,8 +293,9 @@ class CountTensor:
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         if counts is not None:
-            sums = {columns[x]: labels[x][at] for x, at in _cells.totals(coordinates, checked)}
-            warn_of_sums(table, columns, counts, missing, sums)
+            code = table.attrs.get("code", "frame") + "{}" + f", {columns}, {counts!r}"
+            call = f"CountTensor.from_frame({code}{f', missing={missing!r}' * bool(missing)})"
+            warn_of_sums(table, columns, columns, checked, call.format)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
     @classmethod
@@ -401,7 +403,7 @@ class CountTensor:
                [2, 3]])
         """
         columns = [self._axis_ix(name) for name in _cells.checked_axes(axes)]
-        cells = _cells.canonical_cells(self.coordinates[:, columns], self.counts)
+        cells = canonical_cells(self.coordinates[:, columns], self.counts)
         shape = tuple(self.shape[column] for column in columns)
         labels = tuple(self.labels[column] for column in columns)
         return self._from_checked(*cells, shape, axes, labels)

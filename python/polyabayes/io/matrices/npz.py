@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.files import content_of, refuse_announced, replacing
+from polyabayes._support.frame_bytes import frame_bytes, frame_of_bytes
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.metadata import metadata_bytes, metadata_of_bytes
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive
 
@@ -32,7 +32,7 @@ def read_npz(path: Path) -> Corpus:
     with content_of(path):
         parts: dict[str, Any] = {name: arrays.get(name) for name in _NAMES}
         if parts["metadata"] is not None:
-            parts["metadata"] = metadata_of_bytes(path, parts["metadata"])
+            parts["metadata"] = frame_of_bytes(path, parts["metadata"])
         return Corpus(_matrix(path, arrays), **parts)
 
 
@@ -61,6 +61,6 @@ def write_npz(corpus: Corpus, path: Path) -> None:
     held = {name: part for name, part in held.items() if part is not None}
     arrays |= {name: x.astype(str) if x.dtype == object else x for name, x in held.items()}
     if corpus.metadata is not None:
-        arrays["metadata"] = np.frombuffer(metadata_bytes(corpus.metadata), dtype=np.uint8)
+        arrays["metadata"] = np.frombuffer(frame_bytes(corpus.metadata), dtype=np.uint8)
     with replacing(path) as handle:
         np.savez_compressed(handle, **arrays)
