@@ -308,14 +308,18 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
 def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
     """Axes with a level that counts as much as two others or more together, wherever it counts.
 
-    That is in each combination of levels of the other axes.
+    That is in each combination of levels of the other axes, but those whose levels each stand
+    beside one level, as numbers of rows.
     """
     found = []
     for axis, levels in enumerate(coordinates.T):
-        known, rest = levels >= 0, coordinates * (np.arange(coordinates.shape[1]) != axis)
+        known = levels >= 0
         sums = np.bincount(levels[known], counts[known], 1)
         level = int(np.argmax(sums))
         if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
+            sizes = [len(np.unique(x)) for x in coordinates.T]
+            pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
+            rest = coordinates * np.less(sizes, pairs)
             parts = (levels == level, known & (levels != level))
             if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):
                 found.append((axis, level))
@@ -328,16 +332,14 @@ def warn_of_sums(
     """Warn of levels of columns that count as much as all others of theirs.
 
     Of the `columns` that are read, these are among `told`; others are labels that are left out.
-    Levels that differ in each row hide no sums. `call` makes code of the change to the table.
+    `call` makes code of the change to the table.
     """
     left = [x for x in frame.select_dtypes(["object", "string", "category"]) if x not in columns]
     left = [x for x in left if 2 * frame[x].nunique() <= len(frame)]
     held = {x: frame[x].factorize() for x in (*columns, *left)}
-    shared = [x for x in held if len(held[x][1]) < len(frame)] or [*held]
-    sums = dict[Any, str]()
-    for names in ([*held], shared) if left or told else ():
-        found = totals(np.stack([held[x][0] for x in names], axis=1), values)
-        sums |= {names[k]: str(held[names[k]][1][level]) for k, level in found}
+    names = [*held] if left or len(told) else []
+    found = totals(np.stack([held[x][0] for x in names], axis=1), values) if names else ()
+    sums = {names[k]: str(held[names[k]][1][level]) for k, level in found}
     if sums := {x: level for x, level in sums.items() if x in told or x in left}:
         code = f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({[*sums.values()]}).all(axis=1)]"
         odd = some([*sums.values()]), some([*sums])

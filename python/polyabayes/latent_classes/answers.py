@@ -29,6 +29,7 @@ from polyabayes.data.tensors.non_answers import (
     as_python,
     further_headers,
     marks_by_column,
+    ticks_of,
     warn_of_answers,
     without_missing,
 )
@@ -45,6 +46,8 @@ from polyabayes.exceptions import (
 _MOST_LEVELS = 50
 # Numbers with more levels are rather measured, as ages: scales have up to 21 points.
 _MOST_POINTS = 21
+# Respondents of a row, on average, above which rows with the same answers would have been added up.
+_FEW_ALIKE = 100
 # Rows above which a column with another value in each is taken for the names of the rows.
 _FEW_ROWS = 10
 # Rows above which items that agree in each of them are hardly two questions.
@@ -232,13 +235,17 @@ def read_answers(
             others = [column for column in odd if column not in blank]
             dropped = f".drop(columns={others})" * bool(others)
             told += f", or if blanks are answers, use frame{dropped}"
-            told += f".assign(**frame[{blank}].notna())"
+            told += f".assign(**{ticks_of(frame, blank)})"
         raise InvalidArgumentError(told)
     kinds_of = {column: getattr(frame[column].dtype, "kind", "O") for column in columns}
     if many := [x for x in columns if kinds_of[x] in "iu" and n_answers[x] > _MOST_POINTS]:
         warn(CALLS["many levels"].format(some(many), _MOST_POINTS, argument("items")), DataWarning)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
+    n_alike = len(levels) - len(np.unique(levels, axis=0))
+    are_whole = counts.mean() > _FEW_ALIKE and bool((counts == np.rint(counts)).all())
+    if are_whole and n_alike and counts.min() < counts.max():
+        warn(CALLS["whole weights"].format(n_alike, argument("weights")), DataWarning)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
         none = "frame.isna()"

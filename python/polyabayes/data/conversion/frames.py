@@ -14,6 +14,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import some
+from polyabayes.data.conversion.numbers import is_cell
 from polyabayes.data.conversion.table import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
 from polyabayes.data.names import CALLS
@@ -178,8 +179,14 @@ class FrameTable(Table):
         try:
             return checked_counts(values_of_frame(chosen, self.title), self.title)
         except (InvalidCountsError, InvalidTypeError) as error:
-            held = ((name, value) for name in names for value in self.values(name))
-            told = (self.remedy(name, None if x is None else str(x)) for name, x in held)
+            held = {x: dict.fromkeys(str(y) for y in self.values(x)) for x in names}
+            are_texts = chosen.map(lambda x: isinstance(x, str) and not is_cell(x)).any(axis=1)
+            if self.row_names and 0 < 2 * are_texts.sum() < self.n_rows:
+                rows = [*chosen.index[are_texts]]
+                code = f"without the rows {some(rows)}, use {self.call(f'.drop(index={rows})')}"
+                raise type(error)(f"{error.args[0]}; {code}") from error
+            cells = ((x, y) for x, own in held.items() for y in own if not y.isdigit())
+            told = (self.remedy(x, None if y == "None" else y) for x, y in cells)
             raise type(error)(f"{error.args[0]}{next(filter(None, told), '')}") from error
 
     def numbers(self, name: str) -> Any:

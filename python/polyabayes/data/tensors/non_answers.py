@@ -129,10 +129,19 @@ def warn_of_answers(
             named = {x: held for x, held in every.items() if held}
         warn(CALLS["marks"].format(told, argument("missing", named, call)), DataWarning)
     if len(blank) > 1:
-        told = f"{argument('missing', [], call)}; if answers, use {code}.assign(**{code}"
-        warn(CALLS["blanks"].format(some=some(blank, 3), blank=blank, told=told), DataWarning)
+        told = f"{argument('missing', [], call)}; if answers, use {code}.assign(**"
+        told += ticks_of(frame, blank, code)
+        warn(CALLS["blanks"].format(some=some(blank, 3), told=told), DataWarning)
     if spellings:
         warn(CALLS["spellings"].format(some([*spellings], 3), code, spellings), DataWarning)
+
+
+def ticks_of(frame: pd.DataFrame, items: Sequence[Any], code: str = "frame") -> str:
+    """Code of ticks among choices; who ticks none has not answered where one choice is none."""
+    ticks = f"{code}[{[*items]}].notna()"
+    choices = {str(x).lower() for item in items for x in (item, *frame[item].dropna().unique())}
+    has_none = any(re.search(r"\bnone\b", x) for x in choices)
+    return f"{ticks}.where({ticks}.any(axis=1))" if has_none else ticks
 
 
 def further_headers(

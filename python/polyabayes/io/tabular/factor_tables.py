@@ -46,7 +46,8 @@ def read_factor_csv(
         counts = count_column(table, axes, counts)
         wanted = [*(axes or table.names), *filter(None, [counts])]
         # CountTensor refuses missing columns, with a list of all columns.
-        names = dict.fromkeys(wanted if set(wanted) <= set(table.names) else table.names)
+        others = filter(table.are_labels, table.names)
+        names = dict.fromkeys([*wanted, *others] if set(wanted) <= {*table.names} else table.names)
         # Labels stay text, since guessing types would change "01" and large counts.
         factors = {x: _levels(table.values(x)) for x in names if x != counts}
         factors |= {x: table.numbers(x) for x in names if x == counts}
