@@ -209,24 +209,19 @@ class Table(Protocol):
 
     @cached_property
     def codes(self) -> list[str]:
-        """Columns that share values, as codes of one kind: mostly texts, or numbers as of a list.
+        """Columns that are called alike but for a number, as codes: texts, or numbers as of a list.
 
         The numbers of a row then differ, none is 0, and blanks stand only to their right.
         """
-        ids = self.given.get("ids")
-        names = [x for x in self.names if self.kind(x) in PLAIN_KINDS and x != ids]
-        others = {x for x in names if counts_nothing(x) or is_headed(x, "units")}
-        others |= {*filter(self.is_dated, names), *self.marks_of_presence(names)}
-        held = {x: {*self.values(x)} - {None} for x in names if x not in others}
-        shared = {x for x, n in Counter(chain(*held.values())).items() if n > 1}
-        words = {x for x in shared if not _numbers.is_cell(str(x))} - {*NAMES["missing"]}
-        known = set(chain(*(own for own in held.values() if own & (words or shared))))
-        found = [name for name, own in held.items() if known and own <= known]
+        stems = {x: re.sub(r"[ _.-]*\d+$", "", x) for x in self.names if self.kind(x) in PLAIN_KINDS}
+        n_alike = Counter(stems.values())
+        found = [x for x in stems if n_alike[stems[x]] > 1 and x not in self.marks_of_presence([x])]
+        known = set(chain(*(self.values(x) for x in found))) - {None}
         rows = [*zip(*map(self.values, found), strict=True)] * known.isdisjoint({0, "0"})
         pairs = [(row[: (n := len({*row} - {None}))], row[n:]) for row in rows]
         are_first = all(None not in own and {*rest} <= {None} for own, rest in pairs)
-        are_first &= any(rest for _, rest in pairs) and 2 * len(found) >= len(held)
-        are_texts = bool(words) and 2 * sum(_numbers.is_cell(str(x)) for x in known) <= len(known)
+        are_first &= any(rest for _, rest in pairs)
+        are_texts = 2 * sum(_numbers.is_cell(str(x)) for x in known) <= len(known)
         return found * (are_texts or (are_first and "axes" not in self.given))
 
     @property
