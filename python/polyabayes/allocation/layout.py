@@ -19,6 +19,7 @@ from polyabayes.allocation.graphs.rates import Rate, RatePoints, rate_points
 from polyabayes.allocation.graphs.tied_levels import match_levels
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.names import CALLS
 from polyabayes.data.tensors.cells import non_zeros
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
@@ -96,11 +97,8 @@ class Layout:
         if self.model.rate is not None:
             return self.model.rate
         if not self.tensor.total:
-            raise InvalidArgumentError(
-                f"the tensor is empty, but the default of {argument('rate')} is the concentration "
-                "over its total; give the model one, whose P(T = 0) is then the evidence, or ask "
-                f"for {argument('given_total', True)}"
-            )
+            told = argument("rate"), argument("given_total", True)
+            raise InvalidArgumentError(CALLS["no total"].format(*told))
         return self.model.concentration / self.tensor.total
 
     def ln_total(self) -> float:
@@ -206,11 +204,7 @@ def _tensor_of_sequences(model: Network, rows: Sequence[Sequence[str]]) -> Count
     """Make a tensor with one token per sequence; missing last steps are unobserved."""
     longest, n_axes = max(rows, key=len), len(model.axes)
     if len(longest) > n_axes:
-        raise _misfit(
-            model,
-            f"{n_axes} nodes without a size, but a sequence has {len(longest)} steps",
-            "give the model as many steps as the longest sequence",
-        )
+        raise _misfit(model, "steps", n_axes, len(longest))
     columns = import_pandas().DataFrame([[*row, *[None] * (n_axes - len(row))] for row in rows])
     return CountTensor.from_frame(columns.set_axis(model.axes, axis=1), missing=())
 
@@ -220,33 +214,18 @@ def as_tensor(model: Network, data: Any) -> CountTensor:
     if isinstance(data, CountTensor):
         for axis in data.axes:
             if axis not in model.graph.parents:
-                raise _misfit(
-                    model,
-                    f"no node for axis {axis!r} of the data",
-                    "add it to the graph, name the column of counts by "
-                    f"{argument('counts', axis)} if it holds them, or sum the axis out as "
-                    "CountTensor.marginal does",
-                )
+                raise _misfit(model, "no node", axis, argument("counts", axis))
         return data
     if is_anndata(data):
         data = Corpus(data)
     if _are_sequences(data):
         return _tensor_of_sequences(model, data)
     if hasattr(data, "columns"):
-        raise InvalidTypeError(
-            "data is a DataFrame, whose columns may be axes or levels of one; make it a tensor by "
-            "CountTensor.from_frame or CountTensor.from_dense"
-        )
+        raise InvalidTypeError(CALLS["a frame"])
     shape = data.shape if isinstance(data, Corpus) else non_zeros(data, "data")[0]
     if len(shape) != len(model.axes):
-        wanted = ", ".join(f"n_{axis}" for axis in model.axes)
-        raise _misfit(
-            model,
-            f"{len(model.axes)} nodes without a size ({', '.join(model.axes) or 'none'}), but the "
-            f"data have shape {shape}",
-            f"give an array of shape ({wanted}), name its dimensions in a CountTensor, or give "
-            "every hidden node a size",
-        )
+        wanted, named = ", ".join(f"n_{axis}" for axis in model.axes), ", ".join(model.axes)
+        raise _misfit(model, "other shape", len(model.axes), named or "none", shape, wanted)
     if isinstance(data, Corpus):
         return CountTensor.from_corpus(data, model.axes)
     return CountTensor.from_dense(data, model.axes)
@@ -258,25 +237,11 @@ def _sizes(model: Network, tensor: CountTensor) -> dict[str, int]:
     for node in model.graph.nodes:
         size = model.sizes.get(node) or found.get(node)
         if size is None:
-            raise _misfit(
-                model,
-                f"no size for node {node!r}, which is not an axis of the data "
-                f"({', '.join(tensor.axes)})",
-                f"add sizes={{{node!r}: ...}}",
-            )
+            raise _misfit(model, "no size", node, ", ".join(tensor.axes))
         if size > LARGEST_SIZE:
-            raise _misfit(
-                model,
-                f"{size:,} values for node {node!r}, above the {LARGEST_SIZE:,} that can be told "
-                "apart",
-                "keep only the levels that occur",
-            )
+            raise _misfit(model, "large size", size, node, LARGEST_SIZE)
         if size < found.get(node, 0):
-            raise _misfit(
-                model,
-                f"size {size} of node {node!r} is below the {found[node]} levels of its axis",
-                f"give at least sizes={{{node!r}: {found[node]}}}",
-            )
+            raise _misfit(model, "small size", size, node, found[node])
         sizes[node] = size
     return sizes
 
@@ -288,11 +253,7 @@ def tables_of(model: Network, sizes: Mapping[str, int]) -> tuple[tuple[str, ...]
         shapes = {node: tuple(sizes[x] for x in model.graph.family(node)) for node in sorted(tie)}
         if len(set(shapes.values())) > 1:
             found = ", ".join(f"{node} {shape}" for node, shape in shapes.items())
-            raise _misfit(
-                model,
-                f"tables of different shapes under one tie ({found})",
-                "give the nodes equal sizes and equally many parents",
-            )
+            raise _misfit(model, "other tables", found)
         ordered = tuple(node for node in sizes if node in tie)
         table_of.update(dict.fromkeys(tie, ordered))
     return tuple(dict.fromkeys(table_of[node] for node in sizes))
@@ -305,12 +266,10 @@ def _elimination(
         return None
     hidden = [node for node in number if node not in tensor.axes]
     if np.ndim(order) != 1 or sorted(map(str, order)) != sorted(hidden):
-        raise InvalidArgumentError(
-            f"elimination_order must name every hidden node once ({', '.join(hidden) or 'none'}), "
-            f"got {order!r}"
-        )
+        told = ", ".join(hidden) or "none", order
+        raise InvalidArgumentError(CALLS["elimination"].format(*told))
     return [number[node] for node in order]
 
 
-def _misfit(model: Network, problem: str, remedy: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"graph {model.graph.to_text()!r} has {problem}; {remedy}")
+def _misfit(model: Network, problem: str, *values: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(f"graph {model.graph.to_text()!r} {CALLS[problem].format(*values)}")

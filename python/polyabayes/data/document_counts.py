@@ -192,8 +192,8 @@ class DocumentCounts(Selectable):
             return self._rows("exposure", name)
         totals = self._lengths().astype(np.float64)
         if len(empty := np.flatnonzero(totals == 0)):
-            told = f"needs counts in each document: leave out the {len(empty):,} without any, "
-            raise InvalidArgumentError(f"{argument('exposure', 'total')} {told}such as {empty[0]}")
+            told = argument("exposure", "total"), len(empty), empty[0]
+            raise InvalidArgumentError(CALLS["no total of"].format(*told))
         return totals / totals.mean()
 
     def with_metadata(self, metadata: Any) -> Self:

@@ -191,8 +191,8 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         dropped = f".drop(columns={numbers})" if labels and numbers else ""
         labels = labels or numbers
         code = f"{name}{dropped}{f'.set_index({labels})' * bool(labels)}{'.T' * has_words}"
-        told = "words in rows; topics are rows" if has_words else "columns that are no words"
-        raise checks.wrong(name, None, f"seems to have {told}: use {code}")
+        told = CALLS["words in rows" if has_words else "no words"]
+        raise checks.wrong(name, None, told.format(code))
     words, column_of = columns_of_words(list(frame.columns))
     if vocabulary is None or np.array_equal(words, vocabulary := np.asarray(vocabulary, object)):
         return frame.to_numpy(), words

@@ -10,7 +10,7 @@ from scipy import linalg, special
 from sklearn.base import clone
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError, PolyabayesError
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, PolyabayesError
 from polyabayes.latent_classes.answers import read_answers
 from polyabayes.latent_classes.maximum import logit_errors
 from polyabayes.latent_classes.tables import ClassTables
@@ -230,6 +230,7 @@ def test_values_that_are_no_answers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.predict_proba(coded), fits[1].predict_proba(hidden))
 
 
+@pytest.mark.filterwarnings("ignore:.* are whole numbers")
 def test_weights_in_millionths_are_refused_with_the_call_that_takes_them():
     frame = pd.DataFrame({"a": ["x", "y"] * 20, "b": ["x", "x", "y", "y"] * 10})
     frame["v005"] = np.arange(40) * 10**9 + 10**9
@@ -238,3 +239,9 @@ def test_weights_in_millionths_are_refused_with_the_call_that_takes_them():
         classes.fit(frame, weights="v005")
     code = str(caught.value).partition("as of DHS, use ")[2].replace("1e6", "1e9")
     assert eval(code, {"classes": classes, "frame": frame}).n_classes_ == 2
+
+
+def test_whole_weights_of_rows_alike_are_said_to_count_respondents():
+    rows = pd.DataFrame({"a": [*"xxyy"] * 10, "b": [*"xyxy"] * 10})
+    with pytest.warns(DataWarning, match="36 rows have the answers of others, and weights"):
+        pb.LatentClassAnalysis(1, method="em").fit(rows, weights=np.arange(40) + 200)

@@ -179,14 +179,15 @@ class FrameTable(Table):
         try:
             return checked_counts(values_of_frame(chosen, self.title), self.title)
         except (InvalidCountsError, InvalidTypeError) as error:
-            held = {x: dict.fromkeys(str(y) for y in self.values(x)) for x in names}
             are_texts = chosen.map(lambda x: isinstance(x, str) and not is_cell(x)).any(axis=1)
-            if self.row_names and 0 < 2 * are_texts.sum() < self.n_rows:
-                rows = [*chosen.index[are_texts]]
-                code = f"without the rows {some(rows)}, use {self.call(f'.drop(index={rows})')}"
-                raise type(error)(f"{error.args[0]}; {code}") from error
-            cells = ((x, y) for x, own in held.items() for y in own if not y.isdigit())
-            told = (self.remedy(x, None if y == "None" else y) for x, y in cells)
+            rows = [*chosen.index[are_texts]] if self.row_names else []
+            cells = dict.fromkeys((x, str(y)) for x in names for y in self.values(x))
+            odd = [own for own in cells if not own[1].removesuffix(".0").isdigit()]
+            told = (self.remedy(x, None if y == "None" else y) for x, y in odd)
+            if 0 < 2 * len(rows) < self.n_rows:
+                told = (
+                    f"; without {some(rows)}, use {self.call(f'.drop(index={x})')}" for x in [rows]
+                )
             raise type(error)(f"{error.args[0]}{next(filter(None, told), '')}") from error
 
     def numbers(self, name: str) -> Any:

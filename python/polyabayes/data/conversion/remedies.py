@@ -20,8 +20,6 @@ Names: TypeAlias = list[str]
 
 # Answers to a question have so many levels, and one more for so many rows.
 _FEW_LEVELS = 10
-# Most words of a message that may have to be left out of a call.
-_MOST_WORDS = 30
 
 
 def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
@@ -130,8 +128,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if is_long and word in labels and rates and count is None and table.is_distinct(document, word):
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
         return [f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"]
-    terms = [x for x in names if x not in (document, count, *constant)]
-    terms = [x for x in terms if not table.is_dated(x)] or names
+    terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
     items = [x for x in terms if is_headed(x, "items")]
     plain = [x for x in terms if table.kind(x) != "number" and x not in units]
     term = word or [*items, *plain, *terms][0]
@@ -161,9 +158,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     bodies = [x for x in labels if x not in (*answers, *table.codes, *dated, *constant)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     rows = [x for x in names if (x in labels or NAMED.fullmatch(x)) and ids is None]
-    rows = [x for x in rows if table.is_distinct(x) and None not in table.values(x)]
     # Margins of error name no rows.
-    rows = [x for x in rows if not str(table.values(x)[0]).startswith("±")]
+    held = {x: table.values(x) for x in rows if table.is_distinct(x)}
+    rows = [x for x, own in held.items() if None not in own and str(own[0])[:1] != "±"]
     plain = [name for name in rows if name not in (*texts, *dated)]
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
     is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])
@@ -192,7 +189,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if len(whole) > 1 or not found:
         wide = table.call(change, **given) if change else table.options(**given)
         wide = table.kept_back(**given) or f"use {wide}"
-        among = f" (if {some(beside, _MOST_WORDS)} count words, leave those out)" * bool(beside)
+        among = f" (if {some(beside, len(beside))} count words, leave those out)" * bool(beside)
         found.append(f"with counts in each row, {wide}{among}; if its rows are words, {turned}")
     if len(answers) > 1 and not are_roles:
         found.append(survey)

@@ -119,8 +119,7 @@ class Table(Protocol):
         """What reads a table with this text in the place of a count, to end a message."""
         number = _numbers.read_number((text or "-").removesuffix("%"), self.written)
         kept, told = f"`{name}` >= 0", ""
-        filled = self.filled()
-        change = self.completion()
+        filled, change = self.filled(), self.completion()
         if "axes" in self.given:
             change = filled = f".fillna({ {name: 0} })"
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
@@ -213,7 +212,7 @@ class Table(Protocol):
 
         The numbers of a row then differ, none is 0, and blanks stand only to their right.
         """
-        stems = {x: re.sub(r"[ _.-]*\d+$", "", x) for x in self.names if self.kind(x) in PLAIN_KINDS}
+        stems = {x: re.sub(r"[\W_]*\d+$", "", x) for x in self.names if self.kind(x) in PLAIN_KINDS}
         n_alike = Counter(stems.values())
         found = [x for x in stems if n_alike[stems[x]] > 1 and x not in self.marks_of_presence([x])]
         known = set(chain(*(self.values(x) for x in found))) - {None}

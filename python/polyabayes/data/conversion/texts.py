@@ -228,8 +228,8 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
     stop_words = import_optional("stop_words", why, "stem")
     known = stop_words.AVAILABLE_LANGUAGES
     if language not in known:
-        told = f"no list of stop words; there are {', '.join(known)}; or give the words"
-        raise InvalidArgumentError(f"{argument('stop_words', language)}: {told}")
+        given = argument("stop_words", language), ", ".join(known)
+        raise InvalidArgumentError(CALLS["no stop words"].format(*given))
     found = stop_words.get_stop_words(language)
     return sorted({token for word in found for token in (word, *analyze(word))})
 

@@ -46,8 +46,8 @@ def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     """The column of this name, which must exist once."""
     n_found = int((frame.columns == name).sum())
     if n_found != 1:
-        told = f"its columns are {', '.join(map(str, frame.columns))}"
-        raise InvalidArgumentError(f"frame has {n_found or 'no'} columns called {name!r}; {told}")
+        told = n_found or "no", name, ", ".join(map(str, frame.columns))
+        raise InvalidArgumentError(CALLS["one column"].format(*told))
     column: pd.Series[Any] = frame[name]
     return column
 
@@ -56,8 +56,8 @@ def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
     if (is_missing := column.isna().to_numpy()).any():
-        told = f"column {name!r} has no value at {row_place(frame)(int(np.argmax(is_missing)))}; "
-        raise InvalidArgumentError(f"{told}drop such rows by frame.dropna(subset={[name]})")
+        place = row_place(frame)(int(np.argmax(is_missing)))
+        raise InvalidArgumentError(CALLS["no value there"].format(name, place, [name]))
     return column
 
 
@@ -75,8 +75,7 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
         except TypeError as error:
             raise InvalidTypeError(f"column {name!r} cannot be sorted: make it text") from error
     if not len(values):
-        told = f"omit it, as by frame.drop(columns={[name]})"
-        raise InvalidArgumentError(f"column {name!r} has no value in any row; {told}")
+        raise InvalidArgumentError(CALLS["no value"].format(name, [name]))
     return codes.astype(np.int64), _texts(column, values)
 
 

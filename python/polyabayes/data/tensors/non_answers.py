@@ -25,8 +25,6 @@ _NUMBERS = set(map(int, NAMES["no number"]))
 # Codes before labels; those of Stata, perhaps before labels, are a mark by themselves.
 _CODE = re.compile(r"[(\[]*([-+]?\d+)[\W_]+(?=\w)|(?<=^\.)[a-z](:.*)?$")
 _REMARK = re.compile(r"\(.*?\)|, coded\b.*|(?<=NAP|NAV|IAP), .*|^volunteered:", re.IGNORECASE)
-# What stands behind a sign outside brackets.
-IN_BRACKETS = r"(?![^(]*\))"
 _NO_ANSWER = re.compile("|".join(NAMES["no answer"])).fullmatch
 # Words by which a label is the opposite or a degree of another: Unknown, Not very sure.
 _DEGREE = re.compile("|".join(NAMES["degree"]))
@@ -75,8 +73,7 @@ def without_missing(
     wrong = [x for x in given if x not in held and str(x).strip().casefold() in alike]
     wrong = wrong or given * held.isdisjoint(given)
     if wrong and not may_lack:
-        rule = f"holds {wrong[0]!r}, which is no answer in any of the columns"
-        raise checks.wrong("missing", wrong[0], rule)
+        raise checks.wrong("missing", wrong[0], CALLS["no such answer"].format(wrong[0]))
     return marked
 
 
@@ -112,7 +109,7 @@ def warn_of_answers(
             told, split = CALLS["choices there" if choices <= there else "choices"], ""
             if any(re.search(rf"\([^)]*{re.escape(sep)}", str(x)) for x in levels):
                 # Signs within brackets divide nothing.
-                split = f".str.replace({sep + IN_BRACKETS!r}, ';', regex=True)"
+                split = f".str.replace({sep + '(?![^(]*[)])'!r}, ';', regex=True)"
             divided = f"{split}.str.get_dummies({(';' if split else sep)!r})"
             warn(told.format(item=item, sep=sep, code=code, divided=divided), DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
@@ -139,9 +136,8 @@ def warn_of_answers(
 def ticks_of(frame: pd.DataFrame, items: Sequence[Any], code: str = "frame") -> str:
     """Code of ticks among choices; who ticks none has not answered where one choice is none."""
     ticks = f"{code}[{[*items]}].notna()"
-    choices = {str(x).lower() for item in items for x in (item, *frame[item].dropna().unique())}
-    has_none = any(re.search(r"\bnone\b", x) for x in choices)
-    return f"{ticks}.where({ticks}.any(axis=1))" if has_none else ticks
+    choices = (str(x).lower() for item in items for x in (item, *frame[item].dropna().unique()))
+    return f"{ticks}.where({ticks}.any(axis=1))" if any("none" in x for x in choices) else ticks
 
 
 def further_headers(

@@ -132,8 +132,7 @@ def corpus_of_table(
             raise InvalidArgumentError(CALLS["transpose"].format(*told))
         named, table.is_turned = wide, True
         if ids in table.names and not table.is_distinct(ids):
-            code = table.call(ids=ids)
-            raise InvalidArgumentError(f"column {ids!r} has words twice: add them up by {code}")
+            raise InvalidArgumentError(CALLS["words twice"].format(ids, table.call(ids=ids)))
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:
