@@ -148,7 +148,7 @@ class Takes:
 
 
 # Options of formats, which read_corpus takes by any name.
-_OF_FORMATS = ("layout", "feature_type", "token_pattern")
+_OF_FORMATS = ("layout", "feature_type", "token_pattern", "skiprows")
 _READING = {"options": "read_options", "metadata": "metadata_columns"}
 _OF_TEXTS = ("stop_words", "min_df", "max_df", "ngram_range", "stem", "on_empty")
 _CORPUS = Takes("read_corpus", names=_READING), Takes("Corpus.from_documents", only=_OF_TEXTS)

@@ -355,6 +355,8 @@ def records_of(
     head = [header, *islice(lines, LINES_LOOKED_AT)]
     own = "\t" if ".tsv" in path.name.lower() and "\t" in header else None
     sep = sep or own or separator_of(head) or ","
+    if sep not in header and dialect.columns is not None:
+        sep = " "
     is_padded = sep == " " or f"{sep} " in header
     if found is not None:
         rows = (re.sub('"[^"]*"', '"', line).split(sep) for line in head[1:] if line.strip())
