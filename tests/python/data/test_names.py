@@ -107,6 +107,7 @@ def test_totals_are_told_of_columns_with_percent_signs():
         assert pb.CountTensor.from_frame(frame).counts.sum() == 6
     causes = {"cause": [*"aaabbb"], "sex": ["f", "m", "Both"] * 2, "n": [1, 2, 3, 4, 0, 4]}
     frame = pd.DataFrame({**causes, "vector": [f"v{k}" for k in range(6)]})
+    frame.attrs["code"] = "pandas.read_csv('x.csv', dtype={'vector': 'str'})"
     for axes in (["cause", "sex", "vector"], ["cause"]):
         with pytest.warns(DataWarning, match=r"rows\[\['sex'\]\]"):
             pb.CountTensor.from_frame(frame, axes, "n")

@@ -434,8 +434,8 @@ class Table(Protocol):
             code = self.call_of_cells(name, self.given.get("ids"))
             told = f"lists of other than words, or counts by word: use {code}"
         elif kind in ("number", "other"):
-            content = "numbers" if kind == "number" else "neither numbers nor text"
-            told = f"{content}, neither texts nor lists of tokens"
+            content = "mixed" if any(isinstance(x, str) for x in values) else f"no texts, {kind}"
+            told = CALLS[content].format(self.call(f".astype({ {name: 'string'} })", text=name))
         elif any(isinstance(value, str) and value.startswith(("['", '["')) for value in values):
             told = f"lists written as texts: make them lists, as by {column}.map(ast.literal_eval)"
         if told:

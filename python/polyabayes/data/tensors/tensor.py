@@ -293,9 +293,9 @@ class CountTensor:
         place = row_place(table)
         checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
         if counts is not None:
-            code = table.attrs.get("code", "frame") + "{}" + f", {columns}, {counts!r}"
-            call = f"CountTensor.from_frame({code}{f', missing={missing!r}' * bool(missing)})"
-            warn_of_sums(table, columns, columns, checked, call.format)
+            call = f"CountTensor.from_frame({table.attrs.get('code', 'frame')}"
+            rest = f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
+            warn_of_sums(table, columns, columns, checked, lambda code: call + code + rest)
         return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
     @classmethod
