@@ -70,8 +70,7 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
     """Refuse a table under a title, or with two lines of names: pandas numbers blank ones."""
     names = [str(column) for column in frame.columns]
     if frame.columns.nlevels == 2 and any("Unnamed: " in name for name in names):
-        pairs = ([x for x in own if "Unnamed: " not in str(x)] for own in frame.columns.tolist())
-        known = [" ".join(map(str, own)) for own in pairs]
+        known = [" ".join(str(x) for x in y if "Unnamed: " not in str(x)) for y in frame.columns]
         raise InvalidArgumentError(f"names in two lines: use frame.set_axis({known}, axis=1)")
     are_numbered = [name.startswith("Unnamed: ") for name in names]
     head = frame.head(_ROWS_LOOKED_AT if any(are_numbered[1:]) else 0)

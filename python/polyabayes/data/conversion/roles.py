@@ -221,13 +221,16 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
     told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
     columns = {name: table.counts([name]).toarray().ravel() for name in units + told}
     odd = [x for x, held in columns.items() if held.all() or len({*held}) == len(held)]
+    # Truth values beside counts are properties.
+    flags = [x for x in words if {*map(type, table.values(x))} == {bool}]
+    odd += flags * (len(flags) < len(words))
     # One property seldom stands alone.
     odd += [x for x in told if x not in odd and not {*told}.isdisjoint(odd)]
     if first and first[0] not in odd and table.is_distinct(*first):
         counts = table.counts(words)
         is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max()))
         odd = first * bool(is_far) + odd
-    given, is_id = table.given.get("metadata", ()), bool(first) and odd[:1] == first
+    given, is_id = table.given.get("metadata", ()), odd[:1] == first != flags[:1]
     odd += [x for x in table.numbers_beside({*given, *odd[is_id:]}, ids) if x not in odd]
     if odd:
         own = odd[0] if is_id and (units or not counts_nothing(odd[0])) else None

@@ -167,8 +167,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     if first := next(iter(named or others), None):
         call = CALLS["layer"].format(some(others), argument("layer", first), code, first)
     elif data.raw is not None and not _fractions(data.raw.X[:_ROWS_LOOKED_AT]).any():
-        code += ".to_memory()" * data.isbacked
-        call = f"counts are in raw: use polyabayes.Corpus({code}.raw.to_adata())"
+        call = CALLS["in raw"].format(code + ".to_memory()" * data.isbacked)
     if stored is None:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
