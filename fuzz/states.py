@@ -11,7 +11,7 @@ from changes import changed_bytes, changed_fields
 from corpora import CORPUS, COUNTS, Case
 
 import polyabayes as pb
-from polyabayes._support import storage
+from polyabayes._support.storage import arrays as storage
 from polyabayes.sizes.witness import WitnessSearch
 
 

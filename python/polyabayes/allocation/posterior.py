@@ -15,7 +15,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.tables import Column, text_table
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
-from polyabayes._support.state_folder import StateFolder, fingerprint_of
+from polyabayes._support.storage.state_folder import StateFolder, fingerprint_of
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.model import AllocationModel

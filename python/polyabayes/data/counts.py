@@ -1,4 +1,4 @@
-"""Checks that bring counts into one canonical sparse matrix."""
+"""Counts in canonical form, checked, and what among them may be sums of others."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.output.tables import some
-from polyabayes._support.state_folder import fingerprint_of
+from polyabayes._support.storage.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.observed_cells import known_levels
 from polyabayes.data.conversion.frames import frame_of

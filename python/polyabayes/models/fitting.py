@@ -20,7 +20,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.arrays import Floats
 from polyabayes._support.output.progress import progress_bar
-from polyabayes._support.state_folder import StateFolder, fingerprint_of
+from polyabayes._support.storage.state_folder import StateFolder, fingerprint_of
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.models.traces import TrainingTrace

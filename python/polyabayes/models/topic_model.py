@@ -19,7 +19,7 @@ from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.posterior_draws import n_effective, shortage
 from polyabayes._support.random import draw_seed
-from polyabayes._support.state_folder import fingerprint_of
+from polyabayes._support.storage.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import words_of

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from polyabayes._support.arrays import Floats
 from polyabayes._support.files import is_there
-from polyabayes._support.state_folder import refuse_other
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.storage.arrays import read_arrays, write_arrays
+from polyabayes._support.storage.state_folder import refuse_other
 from polyabayes.exceptions import FileFormatError
 
 # Phase of a run ("start", "merged" or "sweep"), number of the start, and sweeps done.

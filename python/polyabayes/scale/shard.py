@@ -14,8 +14,8 @@ from scipy import sparse
 from polyabayes._support.arrays import Integers
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.files import open_regular, reading
-from polyabayes._support.frame_bytes import frame_of_bytes
 from polyabayes._support.output.frames import DataFrame
+from polyabayes._support.storage.frames import frame_of_bytes
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileFormatError
 

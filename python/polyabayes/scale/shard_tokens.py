@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from polyabayes import _core
 from polyabayes._support.arrays import Floats
 from polyabayes._support.files import remove_unfinished, replacing
-from polyabayes._support.state_folder import StateFolder
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.storage.arrays import read_arrays, write_arrays
+from polyabayes._support.storage.state_folder import StateFolder
 from polyabayes.exceptions import BudgetExceededError, FileAccessError, FileFormatError, argument
 from polyabayes.scale import shard_sweeps
 from polyabayes.scale.executors import Workers, n_workers, sharing

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support.arrays import Floats, Integers
 from polyabayes._support.files import reading, remove_unfinished, replacing, writing
-from polyabayes._support.frame_bytes import frame_bytes
+from polyabayes._support.storage.frames import frame_bytes
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.metadata import joined_metadata
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument

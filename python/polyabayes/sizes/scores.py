@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from polyabayes._support.arrays import Floats, Integers
-from polyabayes._support.state_folder import fingerprint_of
+from polyabayes._support.storage.state_folder import fingerprint_of
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import ScoreError

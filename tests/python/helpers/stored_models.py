@@ -3,7 +3,7 @@
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._support import storage
+from polyabayes._support.storage import arrays as storage
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 WORDS = ["urn", "größe", "🎲", 'quo"te\n', "", "漢字"]

@@ -121,7 +121,7 @@ _PIPES = """
 import os, sys
 from pathlib import Path
 import polyabayes as pb
-from polyabayes._support.storage import read_arrays
+from polyabayes._support.storage.arrays import read_arrays
 from polyabayes.scale.sealed import SealedReader
 folder = Path(sys.argv[1])
 counts = [[1, 2, 0], [0, 1, 4]]

@@ -16,7 +16,7 @@ from helpers.damage import flipped
 from helpers.processes import python
 from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
-from polyabayes._support import storage
+from polyabayes._support.storage import arrays as storage
 from polyabayes.models.fitted.formulas import formula_columns
 
 STATE = b"#doc source pos typeindex type topic\n#alpha : 0.1 0.1\n"

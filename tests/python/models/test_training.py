@@ -12,7 +12,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes._support.storage import read_arrays
+from polyabayes._support.storage.arrays import read_arrays
 from polyabayes.models import fitting
 
 MODELS = [pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis]

@@ -17,7 +17,7 @@ from sklearn.base import clone
 import polyabayes as pb
 from helpers.damage import flipped
 from helpers.sharded_training import CORPUS, N_WORDS, corpus_of, in_memory, lda, looks_of, new_model
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.storage.arrays import read_arrays, write_arrays
 from polyabayes.exceptions import (
     FileAccessError,
     FileFormatError,

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.storage.arrays import read_arrays, write_arrays
 from polyabayes.sizes.choice import grid, held_out
 from polyabayes.sizes.folds import folds_of
 

@@ -12,7 +12,7 @@ from helpers import nested_searches
 from helpers.damage import flip, flipped
 from helpers.nested_searches import CORPUS
 from polyabayes import exceptions as errors
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.storage.arrays import read_arrays, write_arrays
 
 SIZES = (1, 2, 3)
 nested = partial(nested_searches.nested, max_steps=len(SIZES))

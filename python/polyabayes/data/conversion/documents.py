@@ -213,8 +213,8 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     if len(roles.columns) > 2:
         counts = table.counts(roles.columns[2:]).toarray().ravel()
     names = [x for x in roles.metadata if table.kind(x) in PLAIN_KINDS]
-    frame = table.data_frame([*roles.columns[:2], *names])
-    warn_of_sums(frame, roles.columns[:2], (), counts, table.call)
+    shown = roles.columns[: 2 * bool(names)]
+    warn_of_sums(table.data_frame([*shown, *names]), shown, (), counts, table.call)
     matrix = sparse.coo_matrix((counts, (rows, columns)), shape=tuple(map(len, labels)))
     beside = _beside(table, roles, exposure, rows)
     return Source(matrix, labels[1], labels[0], *beside, words_are="gathered")

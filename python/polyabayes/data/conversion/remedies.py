@@ -118,7 +118,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     units.sort(key=lambda x: -len({*map(str, table.values(x))}))
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
     repeated = [x for x in (*units, *labels) if x not in left and not table.is_distinct(x)]
-    # Of orders that each have a row, others are the documents.
+    # A number in each row, as of orders, names no document: labels that repeat do.
     is_alone = document in units and table.is_distinct(document)
     document = repeated[0] if is_alone and len({*repeated}) > 1 else document
     is_long = word in labels or not table.is_distinct(document)

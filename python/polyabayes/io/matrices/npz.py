@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.files import content_of, refuse_announced, replacing
-from polyabayes._support.frame_bytes import frame_bytes, frame_of_bytes
+from polyabayes._support.storage.frames import frame_bytes, frame_of_bytes
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive

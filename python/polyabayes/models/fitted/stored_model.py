@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from polyabayes import __version__
 from polyabayes._support.files import checked_path
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.storage.arrays import read_arrays, write_arrays
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 
 # Parameters of the machine that trained the model, not of the model.

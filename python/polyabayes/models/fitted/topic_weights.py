@@ -20,7 +20,7 @@ from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.output.tables import counted, topic_columns
 from polyabayes._support.results import Result
-from polyabayes._support.state_folder import fingerprint_of
+from polyabayes._support.storage.state_folder import fingerprint_of
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitted.fitted_model import FittedModel

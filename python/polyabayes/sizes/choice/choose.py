@@ -13,7 +13,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.storage.state_folder import StateFolder
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument

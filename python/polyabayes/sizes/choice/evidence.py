@@ -11,7 +11,7 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.storage.state_folder import StateFolder
 from polyabayes._support.warnings import warn
 from polyabayes.allocation import AllocationModel
 from polyabayes.allocation.observed_cells import lay_out_observed

@@ -13,7 +13,7 @@ import numpy as np
 from polyabayes._support.arrays import Integers
 from polyabayes._support.jackknife import Difference
 from polyabayes._support.output.tables import measured
-from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.storage.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted
 from polyabayes.models.fitting import fingerprint

@@ -13,7 +13,7 @@ from scipy import special
 from sklearn.base import clone
 
 from polyabayes._support import checks
-from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.storage.state_folder import StateFolder
 from polyabayes._support.warnings import quiet
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.model import AllocationModel

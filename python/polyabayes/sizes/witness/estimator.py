@@ -12,7 +12,7 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import draw_seed
 from polyabayes._support.results import ResultTable
-from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.storage.state_folder import StateFolder
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from polyabayes._support import checks
 from polyabayes._support.output.progress import progress_bar
-from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.storage.state_folder import StateFolder
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, ScoreError, ScoreWarning
 from polyabayes.sizes.scores import Record, Sizes, checked_score, named

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.files import checked_path, remove_unfinished
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.storage.arrays import read_arrays, write_arrays
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import (
     CheckpointWarning,

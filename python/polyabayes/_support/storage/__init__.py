@@ -1,0 +1,1 @@
+"""What is written to files and read again: arrays, frames, and folders of states."""
