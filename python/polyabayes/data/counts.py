@@ -309,7 +309,8 @@ def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
     """Axes with a level that counts as much as two others or more together, wherever it counts.
 
     That is in each combination of levels of the other axes, but those whose levels each stand
-    beside one level, as numbers of rows.
+    beside one level, as numbers of rows, or that have one level beside it, and beside no other, as
+    the blank in a row of totals.
     """
     found = []
     for axis, levels in enumerate(coordinates.T):
@@ -319,8 +320,12 @@ def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
         if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
             sizes = [len(np.unique(x)) for x in coordinates.T]
             pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
-            rest = coordinates * np.less(sizes, pairs)
-            parts = (levels == level, known & (levels != level))
+            is_it = levels == level
+            own = coordinates[is_it].max(axis=0)
+            is_own = ((coordinates == own) == is_it[:, None]).all(axis=0)
+            kept = np.less(sizes, pairs)
+            rest = coordinates * (kept & ~is_own if (kept & ~is_own).any() else kept)
+            parts = (is_it, known & ~is_it)
             if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):
                 found.append((axis, level))
     return found

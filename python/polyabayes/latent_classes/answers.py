@@ -238,8 +238,14 @@ def read_answers(
             told += f".assign(**{ticks_of(frame, blank)})"
         raise InvalidArgumentError(told)
     kinds_of = {column: getattr(frame[column].dtype, "kind", "O") for column in columns}
-    if many := [x for x in columns if kinds_of[x] in "iu" and n_answers[x] > _MOST_POINTS]:
-        warn(CALLS["many levels"].format(some(many), _MOST_POINTS, argument("items")), DataWarning)
+    most = min(_MOST_POINTS, max(len(frame) - 1, 2))
+    if many := [x for x in columns if kinds_of[x] in "iu" and n_answers[x] > most]:
+        # Counts of levels in columns, as of a cross table.
+        named = [x for x in frame.index.names if x is not None]
+        rest = named + [x for x in frame.columns if kinds_of.get(x) not in ("i", "u")]
+        cross = CALLS["cross"].format("frame" + ".reset_index()" * bool(named), rest)
+        told = some(many), _MOST_POINTS, argument("items"), cross
+        warn(CALLS["many levels"].format(*told), DataWarning)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
     n_alike = len(levels) - len(np.unique(levels, axis=0))

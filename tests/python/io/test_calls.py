@@ -2,6 +2,7 @@
 
 import re
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,46 @@ def test_a_table_of_counts_is_no_table_of_factors(tmp_path, monkeypatch):
     call = call_of(PolyabayesError, pb.read_tensor, "x.csv")
     found = eval(call, {"polyabayes": pb, "pandas": pd})
     assert (found.total, found.labels[0].tolist()) == (10, ["N", "S"])
+
+
+def last_call_of(door, table):
+    """The code after the last "use" of what a door says of a table, as a warning or an error."""
+    with warnings.catch_warnings(record=True, action="always") as told:
+        try:
+            door(table)
+        except PolyabayesError as error:
+            told = [error]
+    return str(getattr(told[-1], "message", told[-1])).rpartition("use ")[2]
+
+
+@pytest.mark.parametrize("index", [["hair"], ["hair", "sex"]])
+def test_cross_tables_enter_by_the_calls_that_all_doors_of_tensors_name(
+    index, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    counts = pd.MultiIndex.from_product([[*"abc"], [*"fm"], [*"xyz"]], names=["hair", "sex", "eye"])
+    rows = pd.DataFrame({"n": np.arange(18) ** 2 % 19 + 1}, counts).reset_index()
+    kinds = {"values": "n", "aggfunc": "sum", "margins": True}
+    table = rows.pivot_table(index=index, columns="eye", **kinds)
+    table.to_csv("x.csv")
+    frame, from_frame = pd.read_csv("x.csv"), pb.CountTensor.from_frame
+    expected = rows.groupby([*index, "eye"])["n"].sum().tolist()
+    names = {"polyabayes": pb, "CountTensor": pb.CountTensor, "pandas": pd}
+    for door, own in (
+        (pb.read_tensor, "x.csv"),
+        (from_frame, frame),
+        (from_frame, table),
+        (pb.LatentClassAnalysis(2).fit, frame),
+        (lambda table: pb.CountTensor.from_dense(table, ["row", "eye"]), table),
+    ):
+        call = last_call_of(door, own)
+        argument = call.partition("from_frame(")[2]
+        if argument:
+            # The next door tells of the sums.
+            own = eval(argument[:-1], names | {"frame": own})
+            call = last_call_of(from_frame, own)
+        found = eval(call, names | {"frame": own})
+        assert found.counts.tolist() == expected, call
 
 
 def test_sums_among_the_cells_are_a_warning_with_the_call_that_leaves_them_out():

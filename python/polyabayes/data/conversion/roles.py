@@ -299,5 +299,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
         factors = [x for x in levels if 1 < levels[x] < table.n_rows and not NAMED.fullmatch(x)]
         told += f"; if not, {argument('axes', factors or table.names)}"
+        labels = [table.keys.get(x, x) for x in table.names if x not in wholes]
+        told += f"; {CALLS['cross'].format(table.as_frame, labels)}" * (len(wholes) > 1)
         raise InvalidArgumentError(f"column {column!r} may hold counts, as {told}")
     return None

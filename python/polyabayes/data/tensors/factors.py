@@ -38,7 +38,7 @@ def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
         return counts
     column_of = {str(column): column for column in frame.columns}
     named = None if axes is None else [str(axis) for axis in axes]
-    found = count_column(FrameTable(frame), named, None)
+    found = count_column(FrameTable(frame, code="frame"), named, None)
     return None if found is None else column_of[found]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +13,22 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
 from polyabayes._support.output.frames import data_frame, import_pandas
-from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes._support.output.tables import columns_of, counted, html_table, some
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import flat, name_of, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
-from polyabayes.data.counts import canonical_cells, warn_of_sums
+from polyabayes.data.counts import canonical_cells, totals, warn_of_sums
 from polyabayes.data.names import CALLS
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import Axes, AxisLabels, LabelsLike, Shape
 from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
-from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    DataWarning,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,6 +210,12 @@ class CountTensor:
             return f"cell {tuple(coordinates[position].tolist())}"
 
         counts = _cells.checked_cell_counts(values, len(values), "array", place)
+        if sums := totals(coordinates, counts) if hasattr(array, "iloc") else []:
+            odd = {("index", "columns")[k]: [array.axes[k].tolist()[level]] for k, level in sums}
+            drop = ", ".join(f"{name}={own}" for name, own in odd.items())
+            call = f"CountTensor.from_dense(frame.drop({drop}), {[*names]})"
+            told = some([*chain(*odd.values())]), some([names[k] for k, _ in sums]), call
+            warn(CALLS["sums"].format(*told), DataWarning)
         return cls._from_cells(coordinates, counts, names, shape, labels, 0)
 
     @classmethod
@@ -271,9 +284,8 @@ class CountTensor:
         axes = [axes] if isinstance(axes, str) else axes
         named = [] if axes is None else checks.entries("axes", axes)
         table = flat(table, named)
-        if axes is None and None not in (dimensions := [table.index.name, table.columns.name]):
-            told = CALLS["levels"].format(dimensions[1], _factors.axis_names(dimensions))
-            raise checks.wrong("frame", None, told)
+        if axes is None and None not in (*table.index.names, table.columns.name):
+            raise checks.wrong("frame", None, CALLS["levels"].format(table.columns.name))
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
         counts = _factors.counts_of_frame(table, axes, counts)
