@@ -214,14 +214,15 @@ def read_answers(
     given = repr(weights) if isinstance(weights, str) else "weights"
     call += f"weights={given}, " * (weights is not None)
     beside = warn_of_non_answers(frame, columns, missing, call)
-    _refuse_fractions(frame, columns)
+    measured = _measured(frame, columns)
     n_answers = {column: frame[column].nunique() for column in columns}
     unanswered, alone = ([x for x in columns if n_answers[x] == n] for n in (0, 1))
-    names = [column for column in columns if _are_names(frame[column])]
+    names = [x for x in columns if x not in measured and _are_names(frame[x])]
     kinds = {"no value in any row": unanswered}
     kinds["one answer in all rows, which tells no classes apart"] = alone
     kinds[f"another answer in each row, or more than {_MOST_LEVELS}"] = names
-    if odd := [*unanswered, *alone, *names]:
+    kinds["numbers that are not whole, and measured"] = measured
+    if odd := [*unanswered, *alone, *names, *measured]:
         if told := further_headers(frame, columns, has_counts=False)[1]:
             raise InvalidArgumentError(told)
         kinds["names or properties of rows"] = [x for x in beside if x not in odd]
@@ -229,7 +230,7 @@ def read_answers(
         odd = [x for x in columns if x in odd or x in beside]
         kept = argument("items", [column for column in columns if column not in odd])
         told += f"; leave them out by {kept if items else f'frame.drop(columns={odd})'}"
-        if names:
+        if names or measured:
             told += "; or cut numbers into a few, as by pandas.cut, and make levels categorical"
         if blank := [column for column in alone if frame[column].isna().any()]:
             others = [column for column in odd if column not in blank]
@@ -475,25 +476,22 @@ def _checked_weights(weights: Any, n_rows: int) -> Floats:
     return found
 
 
-def _refuse_fractions(frame: DataFrame, columns: Sequence[Any]) -> None:
-    """Refuse columns that are measured, not chosen from a few levels."""
-    measured = [x for x in columns if getattr(frame[x].dtype, "kind", "O") == "f"]
-    held = {x: frame[x].dropna().to_numpy(dtype=float) for x in measured}
+def _measured(frame: DataFrame, columns: Sequence[Any]) -> list[Any]:
+    """Columns that are measured, not chosen from a few levels."""
+    fractions = [x for x in columns if getattr(frame[x].dtype, "kind", "O") == "f"]
+    held = {x: frame[x].dropna().to_numpy(dtype=float) for x in fractions}
     bad = {x: own[~np.isfinite(own) | (own != np.rint(own))] for x, own in held.items()}
     bad = {x: own for x, own in bad.items() if len(own)}
-    if not bad:
-        return
-    remedy = "an item has a few levels: cut it into some, as by pandas.cut, or leave it out of "
-    remedy += f"{argument('items')}, or use frame.drop(columns={[*bad]})"
-    last = [[frame[x].iloc[-1]] for x in bad]
-    if np.abs(np.concatenate([*bad.values()])).max() < np.finfo(float).eps:
+    told = ""
+    if bad and np.abs(np.concatenate([*bad.values()])).max() < np.finfo(float).eps:
         code = f"frame.assign(**frame[{[*bad]}].round())"
-        remedy = f"if that stands for 0, as pandas reads files of SAS, use {code}"
-    elif len(frame) > _FEW_ROWS and [[*x] for x in bad.values()] == last:
-        remedy = "if the last row holds averages, use frame.iloc[:-1]"
-    column, own = next(iter(bad.items()))
-    told = f"item {column!r} holds {own[0]:g}, which is no whole number; {remedy}"
-    raise InvalidArgumentError(told)
+        told = f"if that stands for 0, as pandas reads files of SAS, use {code}"
+    elif len(frame) > _FEW_ROWS and all([*own] == [frame[x].iloc[-1]] for x, own in bad.items()):
+        told = "if the last row holds averages, use frame.iloc[:-1]" * bool(bad)
+    if told:
+        column, own = next(iter(bad.items()))
+        raise InvalidArgumentError(f"{column!r} holds {own[0]:g}, which is not whole; {told}")
+    return [*bad]
 
 
 def _are_names(values: Any) -> bool:

@@ -165,7 +165,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
     is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])
     own, has_ids = next(iter(plain or rows), None), ids is not None and table.are_labels(ids)
-    own = names[0] if is_turned or (not (rows or has_ids) and labels == names[:1]) else own
+    is_first = not (rows or has_ids or table.row_names) and labels == names[:1]
+    own = names[0] if is_turned or is_first else own
     if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
         return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]
     odd = [x for x in numbers if x not in whole and table.numbers_of(x)]

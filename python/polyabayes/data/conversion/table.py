@@ -408,7 +408,8 @@ class Table(Protocol):
 
     def numbers_of(self, name: str) -> list[float]:
         """The numbers of a column but missing ones; empty if it holds others, or categories."""
-        held = [x for x in self.values(name) if x is not None and not _numbers.is_dash(str(x))]
+        held = [x for x in self.values(name) if str(x) not in NAMES["missing"]]
+        held = [x for x in held if not _numbers.is_dash(str(x))]
         if self.kind(name) not in ("number", "other") and not all(isinstance(x, str) for x in held):
             return []
         try:
