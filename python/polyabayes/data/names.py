@@ -19,7 +19,7 @@ NAMES = {kind: tuple(names.split("|")) for kind, names in _NAMES.items()}
 # kinds of headers, without blanks and signs.
 _PATTERNS = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured", "no word"))
 NAMED, _MEASURED, NO_WORD = _PATTERNS
-_KINDS = ["times", "units", "items", "amounts", "words in rows", "players", "games"]
+_KINDS = ["long texts", "times", "units", "items", "amounts", "words in rows", "players", "games"]
 _HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(NAMES['end'])})?s?") for x in _KINDS}
 
 

@@ -195,7 +195,8 @@ def _beside(
         raise InvalidArgumentError(CALLS["exposures"].format(table.place(row)))
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))
-    kept = [name for name, x in held.items() if all(x[row] == x[start] for row, start in pairs)]
+    # Programs write what an order has only once, in its first row.
+    kept = [x for x, own in held.items() if all(own[k] in (None, own[n]) for k, n in pairs)]
     if left := [name for name in held if name not in kept]:
         warn(CALLS["left out"].format(", ".join(map(repr, left)), table.title), DataWarning)
     metadata = table.data_frame(kept).iloc[first] if kept else None

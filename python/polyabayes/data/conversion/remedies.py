@@ -35,7 +35,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     told = told or _topics(table, labels, numbers)
     told = told or f"shares are no counts: {shares}" * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
-    told += f"; {table.events}" * (len(others) > 1 and not re.search("document|word", told))
+    told += f"; {table.events}" * (len(others) > 1 and not re.search("document|word|a text", told))
     told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]
 
@@ -157,26 +157,38 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     melted = [table.melted] if table.codes and word not in labels and not found else []
     bodies = [x for x in labels if x not in (*answers, *table.codes, *dated, *constant)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
-    rows = [x for x in names if (x in labels or NAMED.fullmatch(x)) and ids is None]
+    is_bare = ids is None and table.row_names is None
+    named = {x for x in names if NAMED.fullmatch(x) or x.lower() == "index"}
+    rows = [x for x in names if (x in labels or x in named) and is_bare]
     # Margins of error name no rows.
     held = {x: table.values(x) for x in rows if table.is_distinct(x)}
     rows = [x for x, own in held.items() if None not in own and str(own[0])[:1] != "±"]
     plain = [name for name in rows if name not in (*texts, *dated)]
     is_turned = names[0] in labels and bool(whole) and None in (word, count)
     is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])
-    own, has_ids = next(iter(plain or rows), None), ids is not None and table.are_labels(ids)
-    is_first = not (rows or has_ids or table.row_names) and labels == names[:1]
+    own = next(iter(plain or rows), None)
+    is_first = is_bare and not rows and labels == names[:1]
     own = names[0] if is_turned or is_first else own
-    if len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}:
+    is_survey = len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}
+    long = [x for x in labels if table.kind(x) == "text" and is_headed(x, "long texts")]
+    if long := [x for x in long if not (is_survey and x in answers)]:
+        own = next(filter(named.__contains__, rows), own)
+        return [*_texts(table, long, own), *([survey] * is_survey)]
+    if is_survey:
         return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]
     odd = [x for x in numbers if x not in whole and table.numbers_of(x)]
     odd *= len(odd) < len(whole)
     known = {*others, *odd, *table.given.get("metadata", ())} - {own}
-    beside = table.numbers_beside(known, own)
+    beside = table.numbers_beside(known, own or ids)
     given = {"ids": own, "metadata": [x for x in names if x in known or x in beside] or None}
     whole = [x for x in whole if x not in beside]
     change = table.completion(whole, given["metadata"] or ())
-    turned = _turned(table, labels, given, own or ids, change)
+    terms, turned = [x for x in labels if table.is_distinct(x)], given
+    if ids is not None and ids not in (*labels, table.given.get("ids")) and terms:
+        # Words have names, and documents may be numbered.
+        rest = [x for x in given["metadata"] or () if x != terms[0]]
+        turned = {"ids": terms[0], "metadata": [ids, *rest]}
+    turned = _turned(table, labels, turned, turned["ids"] or ids, change)
     if is_turned:
         return [f"If its rows are words, use {turned}"]
     long = "with a row for each word of a document, use "
@@ -221,7 +233,7 @@ def _lists(table: Table, names: Names) -> Names:
 
 def _texts(table: Table, names: Names, ids: Name) -> Iterator[str]:
     """Options for texts or lists of words: of lists, and of the longest texts."""
-    length = {x: len("".join(map(str, table.values(x)[-2:]))) for x in names}
+    length = {x: sum(map(len, filter(None, table.values(x)))) for x in names}
     bodies = sorted((x for x in names if table.kind(x) != "tokens"), key=length.__getitem__)
     for text in [x for x in names if table.kind(x) == "tokens"] + bodies[-1:]:
         table.refuse_other_kinds(text)

@@ -23,8 +23,6 @@ from polyabayes.data.conversion.table import Table, are_merged
 from polyabayes.data.names import CALLS, NAMED, NAMES, counts_nothing, headed, is_headed
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
-# Ratio to all other counts above which the first column looks like numbers of documents.
-_FAR_LARGER = 10
 # Largest number of levels of a column of whole numbers that is taken as an axis without asking.
 _FEW_LEVELS = 2
 # Largest share of distinct values in a column of a long table.
@@ -226,10 +224,8 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
     odd += flags * (len(flags) < len(words))
     # One property seldom stands alone.
     odd += [x for x in told if x not in odd and not {*told}.isdisjoint(odd)]
-    if first and first[0] not in odd and table.is_distinct(*first):
-        counts = table.counts(words)
-        is_far = counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max()))
-        odd = first * bool(is_far) + odd
+    if first and first[0] not in odd and table.are_far_larger(first[0], words):
+        odd = first + odd
     given, is_id = table.given.get("metadata", ()), odd[:1] == first != flags[:1]
     odd += [x for x in table.numbers_beside({*given, *odd[is_id:]}, ids) if x not in odd]
     if odd:

@@ -25,6 +25,8 @@ Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
 _ROWS_LOOKED_AT = _COLUMNS_LOOKED_AT = 100
+# Ratio to all other counts above which the first column looks like numbers of documents, or codes.
+FAR_LARGER = 10
 # Largest error of a sum of rounded probabilities.
 ROUNDED = 0.01
 OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
@@ -326,14 +328,17 @@ class Table(Protocol):
         """Columns of numbers that may be properties, as they stand among those that are `known`.
 
         They are outside the longest run of other columns, or next to one that is known, as codes.
-        One property without names of rows may stand anywhere: only codes are found beside it.
+        One property without names of rows may stand anywhere: only codes are found beside it. The
+        first column may hold codes without any that is known.
         """
         left_out = (ids, self.given.get("ids"))
         names = [x for x in self.names if x not in left_out and x.lower() not in NAMES["row"]]
         quoted = [x for x in names if x in self.quoted and x not in known]
         known = [x for x in names if x in (*known, *quoted) and self.kind(x) in PLAIN_KINDS]
+        first = [x for x in names[:1] if x not in known and self.are_far_larger(x, names)]
         if not known or self.given.get("layout") == "wide":
-            return []
+            is_named = self.row_names is not None or set(left_out) != {None}
+            return first * (is_named and self.n_rows > 2 and self.given.get("layout") != "wide")
         runs = [[*own] for is_known, own in groupby(names, known.__contains__) if not is_known]
         words = max(runs, key=len, default=[])
         outer = [x for own in runs if 2 * len(own) <= len(words) for x in own]
@@ -343,6 +348,14 @@ class Table(Protocol):
             if run[:1] != edge:
                 found += takewhile(lambda x: self._is_code(x, words, known), run)
         return [name for name in self.names if name in found and self.numbers_of(name)]
+
+    def are_far_larger(self, name: str, others: Sequence[str]) -> bool:
+        """Whether the numbers of a column differ, and are far larger than all others, as codes."""
+        least = min(self.numbers_of(name), default=0)
+        if least < FAR_LARGER or not self.is_distinct(name):
+            return False
+        rest = (self.numbers_of(x) for x in others[:_COLUMNS_LOOKED_AT] if x != name)
+        return least >= FAR_LARGER * max(1, *chain(*rest))
 
     def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:
         """Whether a column has blanks or numbers from 1, unlike words, or stands for levels."""
