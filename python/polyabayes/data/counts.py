@@ -96,7 +96,7 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
     if labels is None:
         return
     words = [not _counts_no_word(x) for x in (() if others is None else others)]
-    sums = _sums(counts if all(words) else counts[:, words])
+    sums = sums_of(counts if all(words) else counts[:, words])
     no_gene = labels[[*map(_counts_no_word, labels)]]
     for why, odd in (("count no gene or taxon", no_gene), ("may be sums of others", labels[sums])):
         if len(odd):
@@ -108,7 +108,7 @@ def _counts_no_word(label: Any) -> bool:
     return bool(NO_WORD.fullmatch(str(label).strip(" :").lower()))
 
 
-def _sums(counts: Any) -> list[int]:
+def sums_of(counts: Any) -> list[int]:
     """Rows that are the sum of all others, of all before them, or of a block beside them.
 
     Sums are of several columns, and somewhere two counts are added. Those that are found are left

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from scipy.sparse import csr_matrix
 
 from polyabayes._support import checks
 from polyabayes._support.arrays import Floats, Integers
@@ -22,9 +23,10 @@ from polyabayes._support.warnings import warn
 from polyabayes.allocation.observed_cells import known_levels
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.conversion.table import DATE
+from polyabayes.data.counts import sums_of
 from polyabayes.data.names import CALLS, NAMES, headed, plain
 from polyabayes.data.naming import rows_by_name
-from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
+from polyabayes.data.tensors.factors import alike, axis_names, complete_column, factor, one_column
 from polyabayes.data.tensors.non_answers import (
     as_python,
     further_headers,
@@ -245,8 +247,8 @@ def read_answers(
         named = [x for x in frame.index.names if x is not None]
         rest = named + [x for x in frame.columns if kinds_of.get(x) not in ("i", "u")]
         cross = CALLS["cross"].format("frame" + ".reset_index()" * bool(named), rest)
-        told = some(many), _MOST_POINTS, argument("items"), cross
-        warn(CALLS["many levels"].format(*told), DataWarning)
+        levels_of_many = some(many), _MOST_POINTS, argument("items"), cross
+        warn(CALLS["many levels"].format(*levels_of_many), DataWarning)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
     n_alike = len(levels) - len(np.unique(levels, axis=0))
@@ -305,9 +307,19 @@ def warn_of_non_answers(
     if len(frame) > _FEW_ROWS and _ends_with_a_summary(frame, left):
         warn(CALLS["last row"].format(frame.index[-1]), DataWarning)
         frame = frame.iloc[:-1]
+    if len(frame) > _FEW_ROWS and (scores := _scores(frame, left)):
+        warn(CALLS["scores"].format(some(scores), argument("items"), scores), DataWarning)
     if left:
         warn_of_answers(frame, left, missing, call)
     return ids
+
+
+def _scores(frame: DataFrame, items: Sequence[Any]) -> list[Any]:
+    """Numbers that are sums of those of other items, to a hundredth, in every row."""
+    numbers = frame[items].apply(partial(import_pandas().to_numeric, errors="coerce"))
+    numbers = numbers.dropna(axis=1, how="all").fillna(0).mul(100).round().clip(0, 1e9)
+    counts = csr_matrix(numbers.to_numpy(np.int64).T)
+    return [numbers.columns[k] for k in (sums_of(counts) if len(counts.data) else ())]
 
 
 def _are_times_or_remarks(values: Any) -> bool:
@@ -503,12 +515,9 @@ def _are_names(values: Any) -> bool:
 
 def warn_of_copies(data: Any, answers: Answers) -> None:
     """Warn of columns of a frame that have the same answers in every row."""
-    alike: dict[bytes, list[str]] = {}
-    for item, levels in zip(answers.items, answers.levels.T, strict=True):
-        alike.setdefault(levels.tobytes(), []).append(item)
-    copies = [item for own in alike.values() for item in own[1:]]
-    if copies and frame_of(data) is not None and len(answers.levels) > _MANY_ROWS:
-        told = " and of ".join(some(own) for own in alike.values() if len(own) > 1)
+    found = alike(answers.levels.T, answers.labels, answers.items)
+    if found and frame_of(data) is not None and len(answers.levels) > _MANY_ROWS:
+        told, copies = " and of ".join(map(some, found)), [x for own in found for x in own[1:]]
         warn(CALLS["copies"].format(told, copies, argument("items")), DataWarning)
 
 

@@ -71,7 +71,14 @@ def test_a_code_of_one_item_that_is_an_answer_to_another_is_left_out_of_the_one(
 
 def test_other_things_than_answers_are_named_with_the_call():
     items = {"q1": each("a", "b"), "q2": each("c", "d", "e")}
-    added = ["TIME001", "DEG_TIME", "Q1_Page Submit", "groupTime12. Group time", "redcap_x"]
+    added = [
+        "Q1_3_TEXT",
+        "TIME001",
+        "DEG_TIME",
+        "Q1_Page Submit",
+        "groupTime12. Group time",
+        "redcap_x",
+    ]
     for name in ["ID", "person_id", "Unnamed: 0", "baseline_complete", "Complete?.1", *added]:
         (told,) = told_of(pd.DataFrame({name: CYCLE // 2, **items, "q3": CYCLE % 4}))
         assert f"frame.drop(columns=[{name!r}])" in told
@@ -181,3 +188,28 @@ def test_choices_are_not_divided_within_brackets():
     (told,) = told_of(frame)
     found = eval(told.rpartition("a column by ")[2], {"frame": frame})
     assert [*found] == ["q", f"by: {calls}", f"by: {chat}", "by: Email"]
+
+
+def test_what_repeats_other_columns_is_named_with_the_call(tmp_path):
+    items = {"q1": each(0, 1, 2), "q2": each(1, 0), "q3": each(2, 2, 0, 1, 3)}
+    frame = pd.DataFrame(items)
+    (told,) = told_of(frame.assign(**{"Grade/6.00": frame.sum(axis=1)}))
+    assert "'Grade/6.00' may be sums" in told
+    assert "frame.drop(columns=['Grade/6.00'])" in told
+    choices = {"a": each(1, 0), "b": each(0, 1, 1), "c": each(1, 1, 0, 1)}
+    beside = pd.DataFrame({f"which/{x}": own for x, own in choices.items()})
+    chosen = [
+        " ".join(x for x in "abc" if own[f"which/{x}"]) or None for _, own in beside.iterrows()
+    ]
+    (told,) = told_of(beside.assign(which=chosen))
+    assert "frame.drop(columns='which')" in told
+    twice = pd.DataFrame({"Sex Code": ["F1", "M1"] * 6, "Sex": ["f", "m"] * 6})
+    twice = twice.assign(Age=[x for x in "abcdef" for _ in "fm"], n=range(12))
+    twice.to_csv(tmp_path / "x.csv", index=False)
+    for door, table in ((pb.read_tensor, tmp_path / "x.csv"), (pb.CountTensor.from_frame, twice)):
+        with pytest.warns(DataWarning, match="'Sex', 'Sex Code' say the same in every row") as told:
+            door(table, counts="n")
+        assert str(told[0].message).endswith("axes=['Sex', 'Age']")
+    many = frame.loc[[*frame.index] * 2].assign(code=lambda rows: 7 - rows["q3"])
+    with pytest.warns(DataWarning, match=r"'q3', 'code' say the same .*columns=\['code'\]"):
+        pb.LatentClassAnalysis(2, method="em").fit(many)

@@ -170,25 +170,29 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     is_first = is_bare and not rows and labels == names[:1]
     own = names[0] if is_turned or is_first else own
     is_survey = len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}
-    long = [x for x in labels if table.kind(x) == "text" and is_headed(x, "long texts")]
-    if long := [x for x in long if not (is_survey and x in answers)]:
+    prose = [x for x in labels if table.kind(x) == "text" and is_headed(x, "long texts")]
+    if prose := [x for x in prose if not (is_survey and x in answers)]:
         own = next(filter(named.__contains__, rows), own)
-        return [*_texts(table, long, own), *([survey] * is_survey)]
+        return [*_texts(table, prose, own), *([survey] * is_survey)]
     if is_survey:
         return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]
     odd = [x for x in numbers if x not in whole and table.numbers_of(x)]
     odd *= len(odd) < len(whole)
     known = {*others, *odd, *table.given.get("metadata", ())} - {own}
+    known |= {x for x in names if not any(table.values(x))}
     beside = table.numbers_beside(known, own or ids)
-    given = {"ids": own, "metadata": [x for x in names if x in known or x in beside] or None}
+    given: dict[str, Any] = {
+        "ids": own,
+        "metadata": [x for x in names if x in known or x in beside] or None,
+    }
     whole = [x for x in whole if x not in beside]
     change = table.completion(whole, given["metadata"] or ())
-    terms, turned = [x for x in labels if table.is_distinct(x)], given
+    terms, given_turned = [x for x in labels if table.is_distinct(x)], given
     if ids is not None and ids not in (*labels, table.given.get("ids")) and terms:
         # Words have names, and documents may be numbered.
         rest = [x for x in given["metadata"] or () if x != terms[0]]
-        turned = {"ids": terms[0], "metadata": [ids, *rest]}
-    turned = _turned(table, labels, turned, turned["ids"] or ids, change)
+        given_turned = {"ids": terms[0], "metadata": [ids, *rest]}
+    turned = _turned(table, labels, given_turned, given_turned["ids"] or ids, change)
     if is_turned:
         return [f"If its rows are words, use {turned}"]
     long = "with a row for each word of a document, use "

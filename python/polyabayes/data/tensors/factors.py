@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name
+from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.frames import FrameTable, frame_of, row_place
+from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.roles import count_column
 from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -77,6 +79,19 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
     if not len(values):
         raise InvalidArgumentError(CALLS["no value"].format(name, [name]))
     return codes.astype(np.int64), _texts(column, values)
+
+
+def alike(
+    codes: Iterable[Integers], labels: Iterable[Any], names: Sequence[Any]
+) -> list[list[Any]]:
+    """Names of columns that say the same in every row, in other words or codes, which come last."""
+    found: dict[bytes, list[tuple[bool, Any]]] = {}
+    for own, known, name in zip(codes, labels, names, strict=True):
+        are_codes = all(number_of(str(x)) is not None for x in known)
+        are_codes |= str(name).lower().endswith("code")
+        same = found.setdefault(import_pandas().factorize(own)[0].tobytes(), [])
+        same.append((are_codes, name))
+    return [[x for _, x in sorted(own, key=lambda x: x[0])] for own in found.values() if own[1:]]
 
 
 def _texts(column: Any, values: Iterable[Any]) -> list[str]:

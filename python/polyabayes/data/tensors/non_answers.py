@@ -103,7 +103,9 @@ def warn_of_answers(
     for item, levels in known.items():
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
             warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
-        if sep := divider(levels):
+        # KoboToolbox and ODK write choices beside a column for each.
+        beside = [x for x in frame.columns if re.match(rf"{re.escape(str(item))}[/.:]", str(x))]
+        if sep := divider(levels) or " " * (len(beside) > 1):
             choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
             there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
             told, split = CALLS["choices there" if choices <= there else "choices"], ""

@@ -28,11 +28,14 @@ from polyabayes.exceptions import (
     DataWarning,
     InvalidArgumentError,
     InvalidTypeError,
+    argument,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# Cells above which factors that say the same in each of them are hardly two.
+_FEW_CELLS = 10
 _LABELS_SHOWN = 5
 
 
@@ -299,6 +302,11 @@ class CountTensor:
         call = table.attrs.get("call", call)
         warn_of_answers(table, columns, missing, call, has_counts=counts is not None)
         coordinates = np.stack(codes, axis=1)
+        are_many = counts is not None and len(table) > _FEW_CELLS
+        if twins := _factors.alike(codes, labels, columns) if are_many else []:
+            kept = [x for x in columns if not any(x in own[1:] for own in twins)]
+            told = " and ".join(map(some, twins)), argument("axes", kept)
+            warn(CALLS["twins"].format(*told), DataWarning)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:
             values = _factors.complete_column(table, counts).to_numpy()
