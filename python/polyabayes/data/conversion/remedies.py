@@ -113,19 +113,15 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
     constant = {x for x in names if len({*map(str, table.values(x))}) == 1 < table.n_rows}
     constant = constant if {*labels} - constant - {word} else set()
-    left |= constant
     units = [name for name in names if is_headed(name, "units")]
-    units.sort(key=lambda x: -len({*map(str, table.values(x))}))
     document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
     repeated = [x for x in (*units, *labels) if x not in left and not table.is_distinct(x)]
     # A number in each row, as of orders, names no document: labels that repeat do.
     is_alone = document in units and table.is_distinct(document)
     document = repeated[0] if is_alone and len({*repeated}) > 1 else document
     is_long = word in labels or not table.is_distinct(document)
-    is_long = is_long and len(names) > 1 and word != document
     rates = [x for x in numbers if x not in (*whole, *others)]
-    rates = [x for x in rates if max(table.numbers_of(x), default=2) <= 1]
-    if is_long and word in labels and rates and count is None and table.is_distinct(document, word):
+    if rates and word is not None and table.is_distinct(document, word):
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
         return [f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
