@@ -97,6 +97,11 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
         return
     words = [not _counts_no_word(x) for x in (() if others is None else others)]
     sums = sums_of(counts if all(words) else counts[:, words])
+    # A row that is called so need not be exact, but is the largest; words are seldom capitals.
+    sizes = np.asarray(counts.sum(axis=1)).ravel()
+    if (largest := int(np.argmax(sizes))) not in sums and sizes[largest] < sizes.sum():
+        name = str(labels[largest]).strip(" :")
+        sums += [largest] * (name.lower() in NAMES["totals"] and name != name.lower())
     no_gene = labels[[*map(_counts_no_word, labels)]]
     for why, odd in (("count no gene or taxon", no_gene), ("may be sums of others", labels[sums])):
         if len(odd):

@@ -232,6 +232,8 @@ def read_answers(
         odd = [x for x in columns if x in odd or x in beside]
         kept = argument("items", [column for column in columns if column not in odd])
         told += f"; leave them out by {kept if items else f'frame.drop(columns={odd})'}"
+        if wt := [x for x in measured if re.match(r"(?i)_?w(eigh|g)?t|weight|peso|pond", str(x))]:
+            told += f"; or if {wt[0]!r} holds weights, use {argument('weights', wt[0])}"
         if names or measured:
             told += "; or cut numbers into a few, as by pandas.cut, and make levels categorical"
         if blank := [column for column in alone if frame[column].isna().any()]:
@@ -255,14 +257,19 @@ def read_answers(
     are_whole = counts.mean() > _FEW_ALIKE and bool((counts == np.rint(counts)).all())
     if are_whole and n_alike and counts.min() < counts.max():
         warn(CALLS["whole weights"].format(n_alike, argument("weights")), DataWarning)
+    rows = np.flatnonzero((levels >= 0).sum(axis=1) == 1)
+    places = {*np.argmax(levels[rows], axis=1).tolist()}
+    if len(rows) > _FEW_ROWS and len(places) == 1:
+        item = columns[places.pop()]
+        warn(CALLS["alone"].format(len(rows), item, argument("items")), DataWarning)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
         none = "frame.isna()"
         if marks := marks_by_column(missing, columns):
             own = marks if isinstance(missing, Mapping) else next(iter(marks.values()))
             none = f"({none} | frame.isin({own}))"
-        places = some(frame.index[empty])
-        raise InvalidArgumentError(CALLS["empty rows"].format(len(empty), places, none, columns))
+        told = some(frame.index[empty])
+        raise InvalidArgumentError(CALLS["empty rows"].format(len(empty), told, none, columns))
     return Answers(tuple(map(str, columns)), labels, levels, counts)
 
 
@@ -331,7 +338,9 @@ def _are_times_or_remarks(values: Any) -> bool:
     texts, alone = [*n_rows.index], [x for x, n in n_rows.items() if n == 1 and x.count(" ") > 1]
     are_few = 2 * n_known < len(values) and 3 * n_known < 4 * len(texts)
     are_remarks = are_few or (n_known > _FEW_ROWS and len(texts) < 2 * len(alone))
-    are_remarks &= len(texts) > _FEW_TEXTS and values.dtype.kind == "O"
+    are_remarks &= len(texts) > _FEW_TEXTS
+    are_remarks |= 2 * n_known < len(values) and len(alone) > 1
+    are_remarks &= values.dtype.kind == "O"
     is_other = hasattr(values, "cat") or not texts
     return not is_other and (are_remarks or all(map(DATE.fullmatch, texts)))
 

@@ -94,6 +94,21 @@ def test_other_things_than_answers_are_named_with_the_call():
         (told,) = told_of(pd.DataFrame({**items, **beside}))
         assert f"frame.drop(columns={[*beside]})" in told
     assert told_of(pd.DataFrame({**items, "age": each("18-24", "25-34")})) == []
+    assert (
+        told_of(pd.DataFrame({"1.0": each(0, 1), "1.0.1": each(1, 1, 0), "1.0.2": each(0, 0, 1)}))
+        == []
+    )
+    few = ["The coffee is great", "More desks and chairs please"]
+    (told,) = told_of(pd.DataFrame({**items, "Anything else?": [None, *few, "No", *[None] * 36]}))
+    assert "frame.drop(columns=['Anything else?'])" in told
+    asked = pd.DataFrame(items).assign(ballot=each("a", "b", "c"))
+    asked.loc[CYCLE % 3 == 0, [*items]] = None
+    with pytest.warns(DataWarning, match="14 rows have no answer but to 'ballot'"):
+        pb.LatentClassAnalysis(2, method="em").fit(asked)
+    with pytest.raises(
+        InvalidArgumentError, match="if 'wtssps' holds weights, use weights='wtssps'"
+    ):
+        pb.LatentClassAnalysis(2).fit(pd.DataFrame({**items, "wtssps": CYCLE / 7}))
     assert len(told_of(pd.DataFrame({"start": each("a", "b"), "end": each(1, 0)}))) == 1
     long = pd.DataFrame(
         {"respondent": CYCLE // 4, "question": each(*"abcd"), "answer": each("x", "y", "x")}

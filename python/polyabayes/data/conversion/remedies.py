@@ -121,13 +121,18 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     document = repeated[0] if is_alone and len({*repeated}) > 1 else document
     is_long = word in labels or not table.is_distinct(document)
     rates = [x for x in numbers if x not in (*whole, *others)]
-    if rates and word is not None and table.is_distinct(document, word):
+    n_levels = [len({*map(str, table.values(x))}) for x in (document, word or document)]
+    # Most topics have most words.
+    are_full = 2 * table.n_rows > n_levels[0] * n_levels[1]
+    if rates and word is not None and are_full and table.is_distinct(document, word):
         code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
         return [f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
     items = [x for x in terms if is_headed(x, "items")]
     plain = [x for x in terms if table.kind(x) != "number" and x not in units]
-    term = word or [*items, *plain, *terms][0]
+    # Tokens of shops are keys of items.
+    named = items if word is None or word.lower() == "token" else [word]
+    term = [*named, *filter(None, [word]), *plain, *terms][0]
     # Long tables have one column of counts.
     is_named = table.kind(term) != "number" and (document in units or document not in whole)
     is_long &= is_named or bool(items) or len({*whole} - {document, term}) < 2
@@ -154,8 +159,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     bodies = [x for x in labels if x not in (*answers, *table.codes, *dated, *constant)]
     texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
     is_bare = ids is None and table.row_names is None
-    named = {x for x in names if NAMED.fullmatch(x) or x.lower() == "index"}
-    rows = [x for x in names if (x in labels or x in named) and is_bare]
+    keys = {x for x in names if NAMED.fullmatch(x) or x.lower() == "index"}
+    rows = [x for x in names if (x in labels or x in keys) and is_bare]
     # Margins of error name no rows.
     held = {x: table.values(x) for x in rows if table.is_distinct(x)}
     rows = [x for x, own in held.items() if None not in own and str(own[0])[:1] != "±"]
@@ -168,7 +173,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     is_survey = len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}
     prose = [x for x in labels if table.kind(x) == "text" and is_headed(x, "long texts")]
     if prose := [x for x in prose if not (is_survey and x in answers)]:
-        own = next(filter(named.__contains__, rows), own)
+        own = next(filter(keys.__contains__, rows), own)
         return [*_texts(table, prose, own), *([survey] * is_survey)]
     if is_survey:
         return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]

@@ -117,10 +117,12 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
             return Roles("long", None, long, [name for name in names if name not in long])
         text = _text_column(table, rest)
     if text is not None:
+        ids = None if ids not in (None, named.ids) and None in table.values(ids) else ids
         kept = [name for name in names if name not in (ids, text) or name in named.metadata]
         return Roles("texts", ids, [text], kept)
     # Words of a wide table may have the name of a role; names of documents come first.
-    return _wide_roles(table, named, names, named.ids or (ids if [ids] == names[:1] else own))
+    is_named = ids is not None and ([ids] == names[:1] or table.are_labels(ids))
+    return _wide_roles(table, named, names, named.ids or (ids if is_named else own))
 
 
 def _refuse_headers(table: Table) -> None:

@@ -391,7 +391,12 @@ class Table(Protocol):
             return f"polyabayes.Corpus({column}.apply(pandas.Series).fillna(0))"
         if len(first) and all(_is_bag(list(x)) for x in self.values(name) if x is not None):
             return f"polyabayes.Corpus.from_gensim({self.as_frame}[{name!r}])"
-        is_nested = len(first) and not isinstance(next(iter(first)), Hashable)
+        if isinstance(entry := next(iter(first), None), Mapping):
+            code = f"pandas.json_normalize([*itertools.chain(*{self.as_frame}[{name!r}])])"
+            return (
+                f"polyabayes.Corpus.from_table({code}" + ", text='text'" * ("text" in entry) + ")"
+            )
+        is_nested = not isinstance(entry, Hashable)
         words = "itertools.chain(*row)" if is_nested else "row"
         return f"polyabayes.Corpus({column}.map(lambda row: [*map(str, {words})]))"
 

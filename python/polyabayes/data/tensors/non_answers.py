@@ -104,8 +104,10 @@ def warn_of_answers(
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
             warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
         # KoboToolbox and ODK write choices beside a column for each.
-        beside = [x for x in frame.columns if re.match(rf"{re.escape(str(item))}[/.:]", str(x))]
-        if sep := divider(levels) or " " * (len(beside) > 1):
+        of_choice = re.compile(rf"{re.escape(str(item))}[/.:](?!\d+$)")
+        are_beside = len([*filter(of_choice.match, map(str, frame.columns))]) > 1
+        are_texts = all(isinstance(x, str) for x in levels)
+        if sep := divider(levels) or " " * (are_beside and are_texts):
             choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
             there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
             told, split = CALLS["choices there" if choices <= there else "choices"], ""

@@ -87,7 +87,7 @@ class DelimitedTable(Table):
     def __init__(self, path: Path, dialect: Dialect, most: int | None = None, /, **given: Any):
         self.path, self.names, self.given = path, [], given
         self.keys, self.is_turned = {"": "Unnamed: 0"}, given.get("transpose", False)
-        self.may_lack_header = dialect.columns is None
+        self.may_lack_header, self._are_longer = dialect.columns is None, False
         try:
             self._read(path, dialect, most)
         except FileFormatError:
@@ -109,10 +109,12 @@ class DelimitedTable(Table):
         code = f"{text_code(path, dialect.encoding)}.splitlines(), delimiter={self.sep!r}"
         self.as_lists = f"polyabayes.Corpus.from_documents(csv.reader({code}))"
         odd = dict[int, int]()
-        for line, fields in records:
-            if len(fields) != n_names and len(fields := _filled(fields, n_names)) != n_names:
+        for line, given in records:
+            fields = given if len(given) == n_names else _filled(given, n_names)
+            if len(fields) != n_names:
                 odd[line] = len(fields)
                 continue
+            self._are_longer |= len(given) > n_names
             self.lines.append(line)
             codes.extend(map(known.__getitem__, fields))
         self.n_rows = len(self.lines)
@@ -158,6 +160,8 @@ class DelimitedTable(Table):
         options |= {"encoding": None if given.encoding == "utf-8" else given.encoding}
         options |= {"names": given.columns, "dtype": dict.fromkeys(names, "str") or None}
         options |= {"skipinitialspace": given.is_padded or None, "escapechar": given.escape}
+        # pandas takes first fields for names where fields at the ends of lines have none.
+        options |= {"index_col": False if self._are_longer and "" not in self.names else None}
         options |= {"keep_default_na": False if marked and are_names else None, **self.written}
         # An answer may be None.
         if not are_names and any("None" in held[x] and self.are_labels(x) for x in marked):
