@@ -51,9 +51,8 @@ def sweeps() -> None:
     test = test[:150]
     columns = {"K": "d", "sweeps": ",", "fit, s": ".0f", "nats a token": ".4f", "±": ".4f"}
     columns |= {"median s": ".0f", "sum of α": ".1f"}
-    table = Table(
-        "bursty-sweeps", "python benches/bursty.py sweeps", columns, ["bursty lda, Gibbs"]
-    )
+    command = "python benches/bursty.py sweeps"
+    table = Table("bursty-sweeps", command, columns, ["bursty lda, Gibbs"])
     for n_topics in (20, 100):
         for max_iter in (200, 400, 800):
             model = pb.LatentDirichletAllocation(

@@ -49,14 +49,8 @@ def topica_fit(words: list[list[str]], n_topics: int, n_sweeps: int, seed: int) 
     # Its five samples follow, 25 sweeps apart by default.
     interval = min(25, math.ceil(n_sweeps / 10))
     lda = topica.LDA(n_topics, seed=seed, **{"sampler": "warplda"} if n_topics >= MANY else {})
-    lda.fit(
-        words,
-        iters=max(1, n_sweeps - 5 * interval),
-        sample_interval=interval,
-        keep_theta_draws=False,
-        check_every=0,
-        num_threads=1,
-    )
+    options = {"keep_theta_draws": False, "check_every": 0, "num_threads": 1}
+    lda.fit(words, iters=max(1, n_sweeps - 5 * interval), sample_interval=interval, **options)
     return pb.interop.from_topica(lda)
 
 

@@ -224,11 +224,9 @@ def keep_counted(
     for cell in (*sizes, None):
         own = [piece for piece in pieces if cell is None or piece["cell"] == list(cell)]
         if own:
-            hits = [
-                sum(piece["named"][name] == piece["cell"][2] for piece in own) for name in names
-            ]
+            right = [[piece["named"][name] == piece["cell"][2] for piece in own] for name in names]
             seconds = np.mean([piece["ours"] for piece in own])
-            row = [*(cell or [None] * 3), len(own), *hits, seconds]
+            row = [*(cell or [None] * 3), len(own), *map(sum, right), seconds]
             table.add(*row[: len(columns)])
     save(table, note=note)
 

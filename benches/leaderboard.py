@@ -322,21 +322,12 @@ def measured(corpus: str, name: str, n_topics: int) -> dict[str, Any]:
     parts, recipe = split(corpus), MODELS[name]
     model, fit = fitted(recipe, parts, name, n_topics)
     result, seconds = timed(scored, model, parts[1], covariates=fit["covariates"])
-    return {
-        "corpus": corpus,
-        "counts": fit["counts"],
-        "model": name,
-        "version": version(name.split(",")[0]),
-        "settings": recipe.settings,
-        "topics": n_topics,
-        "used": fit["used"],
-        "nats": result.nats_per_token,
-        "error": result.nats_per_token_std_error,
-        "own": fit["own"],
-        "seconds": fit["seconds"],
-        "seconds of scoring": seconds,
-        "golden": golden([*recipe.scores, *recipe.fits]),
-    }
+    row = {"corpus": corpus, "counts": fit["counts"], "model": name}
+    row |= {"version": version(name.split(",")[0]), "settings": recipe.settings}
+    row |= {"topics": n_topics, "used": fit["used"]}
+    row |= {"nats": result.nats_per_token, "error": result.nats_per_token_std_error}
+    row |= {"own": fit["own"], "seconds": fit["seconds"], "seconds of scoring": seconds}
+    return row | {"golden": golden([*recipe.scores, *recipe.fits])}
 
 
 def run(

@@ -60,17 +60,10 @@ def main() -> None:
     model, of_training = timed(pfa.fit, train)
     options = {"nats_per_token_std_error": ENOUGH, "random_state": 0, "n_jobs": 1}
     found, of_scores = timed(pb.log_likelihood, model, test, **options)
-    table.add(
-        N_TRAINED,
-        train.n_documents,
-        test.n_documents,
-        corpus.n_tokens,
-        corpus.counts.nnz / (N_CELLS * N_GENES),
-        of_training,
-        of_scores,
-        found.nats_per_token,
-        found.total_std_error / test.n_tokens,
-    )
+    sizes = N_TRAINED, train.n_documents, test.n_documents, corpus.n_tokens
+    share_above_0 = corpus.counts.nnz / (N_CELLS * N_GENES)
+    score = found.nats_per_token, found.total_std_error / test.n_tokens
+    table.add(*sizes, share_above_0, of_training, of_scores, *score)
     save(table)
 
 

@@ -67,18 +67,11 @@ def chosen(case: str) -> dict[str, Any]:
     }
 
 
-CORPORA = {
-    "corpus": "s",
-    "documents": ",d",
-    "tokens": ",d",
-    "planted": "s",
-    "within 0.05, 0.02, 0.01": "s",
-    "best": "d",
-    "largest error of a difference within 0.05": ".4f",
-    "largest error of a doubling's gain there": ".4f",
-    "fits": "d",
-    "processor time [s]": ",.0f",
-}
+CORPORA = {"corpus": "s", "documents": ",d", "tokens": ",d", "planted": "s"}
+CORPORA |= {"within 0.05, 0.02, 0.01": "s", "best": "d"}
+CORPORA |= {"largest error of a difference within 0.05": ".4f"}
+CORPORA |= {"largest error of a doubling's gain there": ".4f"}
+CORPORA |= {"fits": "d", "processor time [s]": ",.0f"}
 COMMAND = "python -m benches.choice.curves"
 
 
@@ -86,27 +79,16 @@ def table_of_corpora(pieces: list[dict[str, Any]]) -> None:
     """A line a corpus."""
     table = Table("choice-minutes", COMMAND, CORPORA, ["lda, Gibbs", "pfa, beta-gamma-gamma"])
     for piece in sorted(pieces, key=lambda piece: piece["case"]):
-        table.add(
-            piece["case"],
-            piece["documents"],
-            piece["tokens"],
-            " or ".join(map(str, piece["planted"])) or None,
-            ", ".join(map(str, piece["within"])),
-            *(piece[name] for name in ("best", "error", "error of a gain", "fits")),
-            piece["seconds"],
-        )
+        sizes = [piece[name] for name in ("case", "documents", "tokens")]
+        planted = " or ".join(map(str, piece["planted"])) or None
+        figures = [piece[name] for name in ("best", "error", "error of a gain", "fits", "seconds")]
+        table.add(*sizes, planted, ", ".join(map(str, piece["within"])), *figures)
     save(table, note=told(pieces))
 
 
-LAW_COLUMNS = {
-    "corpora": "s",
-    "planted": "s",
-    "recommended": "s",
-    "planted, or 1 or a tenth beside": "s",
-    "bends (nats per token behind)": "s",
-    "best": "s",
-    "processor time [s]": ",.0f",
-}
+LAW_COLUMNS = {"corpora": "s", "planted": "s", "recommended": "s"}
+LAW_COLUMNS |= {"planted, or 1 or a tenth beside": "s", "bends (nats per token behind)": "s"}
+LAW_COLUMNS |= {"best": "s", "processor time [s]": ",.0f"}
 
 
 def table_of_laws(pieces: list[dict[str, Any]]) -> None:
@@ -123,15 +105,13 @@ def table_of_laws(pieces: list[dict[str, Any]]) -> None:
             ", ".join(f"{size} ({lost:.3f})" for size, lost in piece["elbows"].items()) or "none"
             for piece in own
         ]
-        table.add(
-            law,
-            " or ".join(map(str, own[0]["planted"])),
-            ", ".join(str(piece["recommended"]) for piece in own),
-            f"{named} of {len(own)}",
-            "; ".join(bends),
-            ", ".join(str(piece["best"]) for piece in own),
-            float(np.median([piece["seconds"] for piece in own])),
+        planted = " or ".join(map(str, own[0]["planted"]))
+        recommended, best = (
+            ", ".join(str(piece[name]) for piece in own) for name in ("recommended", "best")
         )
+        seconds = float(np.median([piece["seconds"] for piece in own]))
+        right = f"{named} of {len(own)}"
+        table.add(law, planted, recommended, right, "; ".join(bends), best, seconds)
     save(table, note=told(pieces))
 
 

@@ -56,15 +56,10 @@ def drawn(regime: Regime, seed: int) -> Case:
     if regime.unequal:
         shares = 0.8 ** np.arange(regime.n_topics)
         prior = 0.1 * regime.n_topics * shares / shares.sum()
-    counts = pb.datasets.make_lda_corpus(
-        regime.n_documents,
-        N_WORDS,
-        regime.n_topics,
-        document_length=regime.length,
-        doc_topic_prior=prior,
-        topic_word_prior=regime.topic_word_prior,
-        random_state=seed,
-    ).corpus.counts
+    sizes = regime.n_documents, N_WORDS, regime.n_topics
+    law = {"document_length": regime.length, "topic_word_prior": regime.topic_word_prior}
+    law |= {"doc_topic_prior": prior, "random_state": seed}
+    counts = pb.datasets.make_lda_corpus(*sizes, **law).corpus.counts
     corpus = pb.Corpus(counts, vocabulary=[f"w{i}" for i in range(N_WORDS)])
     return Case(regime.n_topics, corpus, grid(max(3 * regime.n_topics, 12)))
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.stats import nbinom
 import polyabayes as pb
 
 Model = pb.AllocationModel
+bam = partial(figure, "bam")
 
 # The matrices of Figure 9 and Example 3.4; -1 is the cell that is missing.
 X1 = np.array([[2, 1, 1, 0], [0, 0, 1, 2], [0, 0, 1, 1]])
@@ -24,17 +26,11 @@ X4 = np.array([[4, -1], [4, 1]])
 
 # Graphs over the axes of a matrix and hidden nodes of two values each. The first three have the
 # same independences, and so the fourth, whose directions are ours.
-GRAPHS = {
-    "i <- r -> j": ["r"],
-    "i -> r -> j": ["r"],
-    "i <- r <- j": ["r"],
-    "i -> r <- j": ["r"],
-    "i <- r -> s -> j": ["r", "s"],
-    "i <- r; s -> j; r, s -> t": ["r", "s", "t"],
-}
+GRAPHS = dict.fromkeys(("i <- r -> j", "i -> r -> j", "i <- r <- j", "i -> r <- j"), ("r",))
+GRAPHS |= {"i <- r -> s -> j": ("r", "s"), "i <- r; s -> j; r, s -> t": ("r", "s", "t")}
 
 
-@figure("bam", "section3", "Statements of Section 3, by enumeration")
+@bam("section3", "Statements of Section 3, by enumeration")
 def section3() -> Iterator[Row]:
     """Statements of Section 3, over all 2 x 3 tables of four tokens, a = 1.5, b = 0.5.
 
@@ -52,15 +48,12 @@ def section3() -> Iterator[Row]:
             model = Model(graph, sizes, concentration=a, rate=b, prior=prior, axes=["i", "j"])
             values = np.array([model.log_evidence(table, "exact").value for table in tables])
             first = values if first is None else first
-            yield {
-                "prior": prior,
-                "graph": graph,
-                "ln of the sum - ln p(T)": float(logsumexp(values)) - ln_total,
-                "largest difference from the first": float(np.abs(values - first).max()),
-            }
+            off = float(logsumexp(values)) - ln_total
+            row = {"prior": prior, "graph": graph, "ln of the sum - ln p(T)": off}
+            yield row | {"largest difference from the first": float(np.abs(values - first).max())}
 
 
-@figure("bam", "example32", "Four tokens under three graphs", "3.1, Example 3.2")
+@bam("example32", "Four tokens under three graphs", "3.1, Example 3.2")
 def example32(a=1.0, b=1.0) -> Iterator[Row]:
     """Two binary variables, four tokens: independent, and with an arrow in each direction."""
     for name, prior in (("BDeu", "bdeu"), ("a / 4 in every cell", {"i": a / 4, "j": a / 4})):
@@ -70,8 +63,7 @@ def example32(a=1.0, b=1.0) -> Iterator[Row]:
             yield {"prior": name, "graph": graph, "ln evidence": found.value}
 
 
-@figure(
-    "bam",
+@bam(
     "example34",
     "ln p by total, a cell missing",
     "authors' files of Example 3.4",
@@ -87,8 +79,7 @@ def example34(a=4.0, b=0.01, ranks=(1, 2, 3, 4)) -> Iterator[Row]:
                 yield {"matrix": name, "rank": f"{rank}", "total": total, "ln p": log_joint}
 
 
-@figure(
-    "bam",
+@bam(
     "fig5-6",
     "Allocations of X1 by parameters in use",
     "authors' files of Figures 5 and 6",
@@ -120,17 +111,12 @@ def allocations(rank=3, a=(10.0, 0.1, 1e-10)) -> Iterator[Row]:
             ln_p += rising(concentration / table[0].size, table)
         for d in np.unique(n_parameters):
             group = ln_p[n_parameters == d]
-            yield {
-                "a": concentration,
-                "parameters": int(d),
-                "allocations": len(group),
-                "share of the evidence": float(np.exp(group - logsumexp(ln_p)).sum()),
-                "largest ln p(S)": float(group.max()),
-            }
+            share = float(np.exp(group - logsumexp(ln_p)).sum())
+            row = {"a": concentration, "parameters": int(d), "allocations": len(group)}
+            yield row | {"share of the evidence": share, "largest ln p(S)": float(group.max())}
 
 
-@figure(
-    "bam",
+@bam(
     "fig9",
     "Evidence of the toy matrices",
     "5.1.1, Figure 9",
@@ -150,19 +136,11 @@ def toys(exponents=range(-5, 6), ranks=(1, 2, 3, 4), particles=1_000, runs=100) 
         mean, error = mean_and_error(values)
         bound = model.log_evidence(matrix, "vb", n_restarts=runs, random_state=0).value
         tempered = model.log_evidence(matrix, "tempered", random_state=0)
-        yield {
-            "matrix": name,
-            "a": model.concentration,
-            "rank": rank,
-            "exact": exact,
-            "smc - exact": mean - exact,
-            "error": error,
-            "sd of smc": float(np.std(values)),
-            "mean of all smc - exact": float(logsumexp(values) - np.log(runs)) - exact,
-            "vb - exact": bound - exact,
-            "tempered - exact": tempered.value - exact,
-            "error of tempered": tempered.std_error,
-        }
+        row = {"matrix": name, "a": model.concentration, "rank": rank, "exact": exact}
+        row |= {"smc - exact": mean - exact, "error": error, "sd of smc": float(np.std(values))}
+        row |= {"mean of all smc - exact": float(logsumexp(values) - np.log(runs)) - exact}
+        row |= {"vb - exact": bound - exact, "tempered - exact": tempered.value - exact}
+        yield row | {"error of tempered": tempered.std_error}
 
 
 # Effort of every method that is compared; SMC without the sweeps that Algorithm 3 has not.
@@ -177,19 +155,14 @@ def compared(model: Model, data: Any, methods: Sequence[str]) -> Iterator[Row]:
     for method in methods:
         options = {"given_total": True, "random_state": 0} | HOW.get(method, {})
         found = model.log_evidence(data, method, **options)
-        yield {
-            "method": method,
-            "ln evidence": found.value,
-            "error": found.std_error,
-            "converged": found.converged,
-        }
+        row = {"method": method, "ln evidence": found.value, "error": found.std_error}
+        yield row | {"converged": found.converged}
 
 
 BY_RANK = Picture("rank", "ln evidence", "method", error="error")
 
 
-@figure(
-    "bam",
+@bam(
     "fig10",
     "20 x 25 x 30 tensor of rank 5",
     "5.1.2, Figure 10a",
@@ -209,8 +182,7 @@ def tensor(
                 yield {"tensor": f"T = {total:,}, a = {a:g}", "rank": tried, **row}
 
 
-@figure(
-    "bam",
+@bam(
     "fig10-times",
     "Seconds by side",
     "5.1.2, Figure 10b",
@@ -233,9 +205,5 @@ def times(sides=range(4, 65, 4), tokens=1_000, rank=5, repeats=10) -> Iterator[R
                 seconds[method].append(spent)
             n_iterations.append(len(model.decompose(counts, n_restarts=1, **one).trace))
         for method, found in seconds.items():
-            yield {
-                "side": side,
-                "method": method,
-                "seconds": float(np.mean(found)),
-                "iterations": float(np.mean(n_iterations)) if method == "vb" else None,
-            }
+            row = {"side": side, "method": method, "seconds": float(np.mean(found))}
+            yield row | {"iterations": float(np.mean(n_iterations)) if method == "vb" else None}

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from benches.papers.allocation import BY_RANK, Model, compared
-from benches.papers.figure import Picture, Row, figure
+from benches.papers.allocation import BY_RANK, Model, bam, compared
+from benches.papers.figure import Picture, Row
 from benches.record import DATA, letter_shares
 from scipy.special import logsumexp
 from sklearn.cluster import KMeans
@@ -60,22 +60,16 @@ MODES = {
 }
 
 
-@figure("bam", "table1", "VB, EM, dual EM and ICM")
+@bam("table1", "VB, EM, dual EM and ICM")
 def table1(tokens=2_000, rank=3, a=1.0) -> Iterator[Row]:
     """Letter bigrams decomposed by the four methods of Table 1, the best of ten starts each."""
     counts = letters(tokens)
     model = Model.nmf(rank, concentration=a)
     for method, (of_s, of_theta, objective) in MODES.items():
         found = model.decompose(counts, method, random_state=0)
-        yield {
-            "method": method,
-            "S": of_s,
-            "λ, θ": of_theta,
-            "climbs": objective,
-            "reached": found.value,
-            "iterations": len(found.trace),
-            **quality(counts, *factors(found.tables, tokens)),
-        }
+        row = {"method": method, "S": of_s, "λ, θ": of_theta, "climbs": objective}
+        row |= {"reached": found.value, "iterations": len(found.trace)}
+        yield row | quality(counts, *factors(found.tables, tokens))
 
 
 MEASUREMENTS = ["length", "diameter", "height", "whole_weight", "shucked_weight"]
@@ -95,8 +89,7 @@ def measurements(rows: int, levels: int) -> pb.CountTensor:
     return pb.CountTensor.from_frame(pd.DataFrame(table))
 
 
-@figure(
-    "bam",
+@bam(
     "fig12",
     "Seven measurements of Abalone",
     "5.2, Figure 12",
@@ -118,8 +111,7 @@ def abalone(
                 yield {"a": size, "rank": rank, **row, "ahead of the complete graph": ahead}
 
 
-@figure(
-    "bam",
+@bam(
     "fig13",
     "Rings by hidden level",
     "5.2, Figure 13",
@@ -145,17 +137,13 @@ def abalone_age(rows=4_177, levels=5, a=1.0, rank=3, methods=("smc",)) -> Iterat
         means = weights @ rings / weights.sum(axis=1)
         for level in np.argsort(means):
             total = weights[level].sum()
+            row = {"method": method, "hidden level": f"{means[level]:.1f} rings"}
             for number in range(1, rings.max() + 1):
-                yield {
-                    "method": method,
-                    "hidden level": f"{means[level]:.1f} rings",
-                    "rings": number,
-                    "probability": float(weights[level][rings == number].sum() / total),
-                }
+                share = float(weights[level][rings == number].sum() / total)
+                yield row | {"rings": number, "probability": share}
 
 
-@figure(
-    "bam",
+@bam(
     "fig15",
     "Letter bigrams",
     "5.3, Figure 15",
@@ -177,8 +165,7 @@ def figure15(
                 yield {"a": size, "rank": rank, "line": line, "model": kind, **row}
 
 
-@figure(
-    "bam",
+@bam(
     "fig16",
     "Sparsity and losses of letter bigrams",
     "5.4, Figure 16",

@@ -21,6 +21,7 @@ METHODS: dict[str, tuple[str, dict[str, int]]] = {
 OURS: dict[str, tuple[str, dict[str, int]]] = {
     name: (name, {}) for name in ("left-to-right", "annealed", "smc-lookahead")
 }
+eltm = partial(figure, "eltm")
 # Every estimate is the mean of two, of half the samples each.
 HALVES: dict[str, Any] = {"remarks": {"runs": 1}, "ours": {"runs": 2}}
 
@@ -50,13 +51,8 @@ def estimate(method: str, cycles: int, model: Any, document: Any, samples: int, 
     return halves(model, document, name, samples, options=options, random_state=seed).total
 
 
-@figure(
-    "eltm",
-    "table1",
-    "Exact less estimate, bits per token",
-    "4.1, Table 1",
-    **HALVES,
-    small={"pairs": 20},
+@eltm(
+    "table1", "Exact less estimate, bits per token", "4.1, Table 1", **HALVES, small={"pairs": 20}
 )
 def table1(
     words=1_000,
@@ -80,18 +76,11 @@ def table1(
             mean, error = mean_and_error(found)
             sd = error * math.sqrt(len(found))
             published = dict(zip(METHODS, PUBLISHED[prior], strict=True)).get(method)
-            yield {
-                "gamma": prior,
-                "method": method,
-                "mean": mean,
-                "published mean": published,
-                "sd": sd,
-                "t": mean / error,
-            }
+            row = {"gamma": prior, "method": method, "mean": mean, "published mean": published}
+            yield row | {"sd": sd, "t": mean / error}
 
 
-@figure(
-    "eltm",
+@eltm(
     "fig1",
     "One document of 16 tokens, K = 5",
     "4.1, Figures 1 and 2",
@@ -119,26 +108,17 @@ def figure1(
             yield {"method": method, "samples": size, "bits per token": to_bits * found}
 
 
-@figure(
-    "eltm",
+# Settings of the small form of Figures 3 to 5, and of that of the pages.
+SMALL = {"sets": [[10, 500]], "K": [[5, 10, 20]], "trained": [100, 300], "held_out": 30}
+MIDDLE = {"sets": [[10, 5_000]], "K": [[8, 9, 10, 11]], "trained": [1_000, 5_000], "held_out": 100}
+
+
+@eltm(
     "fig3-5",
     "Held-out nats per token by number of topics",
     "4.2, Figures 3 to 5",
-    small={
-        "sets": [[10, 500]],
-        "K": [[5, 10, 20]],
-        "trained": [100, 300],
-        "held_out": 30,
-        "samples": [40, 40],
-        "sweeps": 100,
-    },
-    middle={
-        "sets": [[10, 5_000]],
-        "K": [[8, 9, 10, 11]],
-        "trained": [1_000, 5_000],
-        "held_out": 100,
-        "sweeps": 200,
-    },
+    small={**SMALL, "samples": [40, 40], "sweeps": 100},
+    middle={**MIDDLE, "sweeps": 200},
     picture=Picture("K", "nats per token", "line", panel="set", error="error"),
 )
 def choice(
@@ -161,14 +141,9 @@ def choice(
             run = {"max_iter": sweeps, "random_state": 0, "checkpoint": folder}
             lda = pb.LatentDirichletAllocation(n_topics, **run)
             train = partial(scores, lda, counts[trained[-1] :], samples, documents=counts[:n_train])
+            of = {"set": f"K = {true}, {n_words:,} words", "trained on": n_train, "K": n_topics}
             for row in once(folder.with_suffix(".json"), train):
-                yield {
-                    "set": f"K = {true}, {n_words:,} words",
-                    "trained on": n_train,
-                    "K": n_topics,
-                    "line": f"{row['method']}, {n_train:,} documents",
-                    **row,
-                }
+                yield {**of, "line": f"{row['method']}, {n_train:,} documents", **row}
 
 
 def drawn(n_documents: int, words: int, topics: int, tokens: int) -> tuple[Any, pb.Corpus]:
@@ -177,8 +152,7 @@ def drawn(n_documents: int, words: int, topics: int, tokens: int) -> tuple[Any, 
     return simulated(n_documents, words, topics, **law)
 
 
-@figure(
-    "eltm",
+@eltm(
     "times",
     "Seconds to score documents",
     "4.2",

@@ -51,13 +51,9 @@ class Picture:
         panels = list(dict.fromkeys(row.get(self.panel or "") for row in rows))
         n_columns = min(len(panels), 3)
         n_lines = -(-len(panels) // n_columns)
-        figure, axes = plt.subplots(
-            n_lines,
-            n_columns,
-            figsize=(max(6.0, 3.4 * n_columns), 0.9 + 3.2 * n_lines),
-            squeeze=False,
-            layout="constrained",
-        )
+        size = max(6.0, 3.4 * n_columns), 0.9 + 3.2 * n_lines
+        style = {"figsize": size, "layout": "constrained"}
+        figure, axes = plt.subplots(n_lines, n_columns, squeeze=False, **style)
         for ax in axes.flat[len(panels) :]:
             ax.remove()
         for panel, ax in zip(panels, axes.flat, strict=False):
@@ -69,14 +65,9 @@ class Picture:
                     if row.get(self.series or "") == name and row[self.y] is not None
                 ]
                 errors = [2 * (row[self.error] or 0) for row in line] if self.error else None
-                ax.errorbar(
-                    [row[self.x] for row in line],
-                    [row[self.y] for row in line],
-                    yerr=errors,
-                    marker="osv^D*Pxph"[i % 10],
-                    markersize=4,
-                    label=name,
-                )
+                x, y = ([row[axis] for row in line] for axis in (self.x, self.y))
+                style = {"marker": "osv^D*Pxph"[i % 10], "markersize": 4, "label": name}
+                ax.errorbar(x, y, yerr=errors, **style)
             ax.set(xlabel=self.x, ylabel=self.y)
             if self.panel:
                 ax.set_title(panel if isinstance(panel, str) else f"{self.panel} = {panel:g}")

@@ -25,6 +25,7 @@ PUBLISHED = {
     "l2r_nips100": (11_463, 5_811, 1_899, 513),
     "l2r_twitter100": (6_344, 10_523, 25, 4),
 }
+l2r = partial(figure, "l2r")
 # Their limit of what could be summed: the terms of the exact sum of a document.
 MOST_TERMS = 1e9
 # Sweeps of the published models.
@@ -84,22 +85,15 @@ def short_enough(documents: pb.Corpus, n_topics: int, most: int) -> pb.Corpus:
     return pb.Corpus(dense[chosen[:most]])
 
 
-@figure("l2r", "table1", "Collections", "6.1, Table 1")
+@l2r("table1", "Collections", "6.1, Table 1")
 def table1() -> Iterator[Row]:
     """Sizes of the collections beside the published ones."""
     for name, (n_words, n_documents, mean, deviation) in PUBLISHED.items():
         found = corpus(name).summary()
-        yield {
-            "corpus": name,
-            "documents": found.n_documents,
-            "words": found.n_words,
-            "mean length": found.mean_length,
-            "sd of length": found.sd_length,
-            "published documents": n_documents,
-            "published words": n_words,
-            "published mean": mean,
-            "published sd": deviation,
-        }
+        row = {"corpus": name, "documents": found.n_documents, "words": found.n_words}
+        row |= {"mean length": found.mean_length, "sd of length": found.sd_length}
+        row |= {"published documents": n_documents, "published words": n_words}
+        yield row | {"published mean": mean, "published sd": deviation}
 
 
 # Methods of Figure 2 and ours, by the names of the legend. The published L2R averages word by word
@@ -130,14 +124,8 @@ def divergences(
             ]
             mean, error = mean_and_error(pb.estimator_divergence(exact, x) for x in found)
             worst = max(float(np.abs(x - exact.values).max()) for x in found)
-            yield {
-                "method": name,
-                "samples": size,
-                "KL": mean,
-                "error": error,
-                "largest |ln p̂ - ln p|": worst,
-                "documents": documents.n_documents,
-            }
+            row = {"method": name, "samples": size, "KL": mean, "error": error}
+            yield row | {"largest |ln p̂ - ln p|": worst, "documents": documents.n_documents}
 
 
 def of_every_length(documents: pb.Corpus, _: int, most: int) -> pb.Corpus:
@@ -150,8 +138,7 @@ def of_every_length(documents: pb.Corpus, _: int, most: int) -> pb.Corpus:
 SMALL = {"collections": ["l2r_twitter100"], "sweeps": 50}
 
 
-@figure(
-    "l2r",
+@l2r(
     "fig2",
     "KL to exact against samples",
     "6.2, Figures 1 and 2",
@@ -180,8 +167,7 @@ def figure2(
                 yield {"corpus": name, "mean length": length, **row}
 
 
-@figure(
-    "l2r",
+@l2r(
     "fig2-all",
     "The same, documents of up to 150 tokens",
     small={**SMALL, "documents": 40, "samples": [10, 100], "repeats": 3},
@@ -201,8 +187,7 @@ def figure2_all(
     return figure2(*settings, choose=of_every_length)
 
 
-@figure(
-    "l2r",
+@l2r(
     "fig3",
     "ln p, K = 100, all words",
     "6.3, Figure 3",
@@ -228,13 +213,9 @@ def figure3(
                 if choice["method"] in QUADRATIC and n_samples > 100:
                     continue  # hours
                 found = halves(model, chosen, n_samples=n_samples, random_state=1, **choice)
-                yield {
-                    "corpus": name,
-                    "method": method,
-                    "samples": n_samples,
-                    "mean ln p": found.values.mean(),
-                    "below long annealing": (long.values - found.values).mean(),
-                }
+                below = (long.values - found.values).mean()
+                row = {"corpus": name, "method": method, "samples": n_samples}
+                yield row | {"mean ln p": found.values.mean(), "below long annealing": below}
 
 
 def published_model(name: str) -> pb.PoissonFactorAnalysis:
@@ -335,8 +316,7 @@ def harmonic_of_weights(
     return float(math.log(n_samples) - special.logsumexp(-ln_values))
 
 
-@figure(
-    "l2r",
+@l2r(
     "algorithm1",
     "Algorithm 1 to the letter",
     small={"rounds": [1, 3], "documents": 20, "samples": [100], "repeats": 2},
@@ -375,17 +355,11 @@ def to_the_letter(
             found = [values(size, seed) for seed in range(repeats)]
             kl, _ = mean_and_error(pb.estimator_divergence(exact, x) for x in found)
             mean, error = mean_and_error(float((x - exact).mean()) for x in found)
-            yield {
-                "method": name,
-                "samples": size,
-                "KL": kl,
-                "mean of ln p̂ - ln p": mean,
-                "error": error,
-                "documents": len(exact),
-            }
+            row = {"method": name, "samples": size, "KL": kl, "mean of ln p̂ - ln p": mean}
+            yield row | {"error": error, "documents": len(exact)}
 
 
-@figure("l2r", "authors", "The authors' models and values", "authors' files")
+@l2r("authors", "The authors' models and values", "authors' files")
 def authors() -> Iterator[Row]:
     """The published models: their exact values, and all documents that they left out."""
     for name in ("l2r_twitter100", "l2r_nips100"):

@@ -94,10 +94,6 @@ def errata() -> Iterator[Row]:
         for printed in (True, False):
             draws = chain(n_sweeps, printed, 0)
             mean, error = mean_and_error(draws.reshape(20, -1).mean(axis=1))
-            yield {
-                "quantity": quantity,
-                "formula": "printed" if printed else "corrected",
-                "mean": mean,
-                "error": error,
-                "prior mean": truth,
-            }
+            formula = "printed" if printed else "corrected"
+            row = {"quantity": quantity, "formula": formula, "mean": mean, "error": error}
+            yield row | {"prior mean": truth}

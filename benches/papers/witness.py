@@ -15,6 +15,7 @@ from scipy.stats import poisson
 
 import polyabayes as pb
 
+witness = partial(figure, "witness")
 # The printed trace of Figure 2: what is expanded, the witness set after it, and the min-witness.
 TRACE = [
     ((1, 1), {(1, 1)}, (1, 1)),
@@ -25,7 +26,7 @@ TRACE = [
 ]
 
 
-@figure("witness", "fig2", "Trace over two sizes", "Figure 2")
+@witness("fig2", "Trace over two sizes", "Figure 2")
 def two_dimensions() -> Iterator[Row]:
     """Figure 2: the printed trace beside ours, with scores that rise in its order.
 
@@ -58,8 +59,7 @@ def cora(documents: int, folds: int) -> Iterator[tuple[int, csr_matrix, csr_matr
         yield fold, counts[fold_of != fold], counts[fold_of == fold]
 
 
-@figure(
-    "witness",
+@witness(
     "fig3-5",
     "Cora: bounds of folds",
     "Figures 3 and 5",
@@ -97,8 +97,7 @@ def nested(train: csr_matrix, test: csr_matrix, n_sizes: int) -> tuple[list[floa
     return scores, predictions
 
 
-@figure(
-    "witness",
+@witness(
     "fig4-5",
     "Cora: posterior of K, and predictions",
     "Figures 4 and 5",
@@ -122,16 +121,12 @@ def predictors(documents=2_410, folds=10, sizes=150, means=(5, 10, 40)) -> Itera
             joint = ln_prior + np.array(scores)
             averaged = logsumexp(joint + np.array(predictions)) - logsumexp(joint)
             posterior = search.posterior_bounds_.row(int(np.argmax(joint)))
-            yield {
-                "fold": fold,
-                "lambda": mean,
-                "K of largest posterior": int(np.argmax(joint)) + 1,
-                "ln posterior of it, lower": float(posterior["log_lower"]),
-                "ln posterior of it, upper": float(posterior["log_upper"]),
-                "best K by test score": best + 1,
-                "best single LDA, nats per token": predictions[best] / test.sum(),
-                "average over sizes, nats per token": averaged / test.sum(),
-            }
+            row = {"fold": fold, "lambda": mean, "K of largest posterior": int(joint.argmax()) + 1}
+            for side in ("lower", "upper"):
+                row[f"ln posterior of it, {side}"] = float(posterior[f"log_{side}"])
+            row |= {"best K by test score": best + 1}
+            row |= {"best single LDA, nats per token": predictions[best] / test.sum()}
+            yield row | {"average over sizes, nats per token": averaged / test.sum()}
 
 
 def ceiling(counts: csr_matrix) -> float:
@@ -167,9 +162,7 @@ def bounds_of_fold(
     return found
 
 
-@figure(
-    "witness", "two-modes", "Groups of women and kinds of event", small={"most": 2, "replicates": 4}
-)
+@witness("two-modes", "Groups of women and kinds of event", small={"most": 2, "replicates": 4})
 def women_and_events(most=4, means=(1.0, 2.0, 4.0), replicates=8) -> Iterator[Row]:
     """Two sizes, and a prior mean of both that is not certain: who came to which event.
 
@@ -189,21 +182,12 @@ def women_and_events(most=4, means=(1.0, 2.0, 4.0), replicates=8) -> Iterator[Ro
     ).fit(np.stack([1 - came, came], axis=2))
     scores = search.bounds_.to_frame()[["g", "h", "log_score", "std_error"]]
     for row in scores.merge(search.posterior_bounds_.to_frame()).itertuples():
-        yield {
-            "groups of women": row.g,
-            "kinds of event": row.h,
-            "lambda": None,
-            "ln evidence": row.log_score,
-            "error": row.std_error,
-            "posterior": f"{row.lower:.2f} to {row.upper:.2f}",
-        }
+        of = {"groups of women": row.g, "kinds of event": row.h, "lambda": None}
+        of |= {"ln evidence": row.log_score, "error": row.std_error}
+        yield of | {"posterior": f"{row.lower:.2f} to {row.upper:.2f}"}
     under = search.posterior_of_priors().to_frame()
     for mean, row in zip(means, under.itertuples(), strict=True):
-        yield {
-            "groups of women": None,
-            "kinds of event": None,
-            "lambda": mean,
-            "ln evidence": (row.log_evidence_lower + row.log_evidence_upper) / 2,
-            "error": None,
-            "posterior": f"{row.lower:.2f} to {row.upper:.2f}",
-        }
+        middle = (row.log_evidence_lower + row.log_evidence_upper) / 2
+        of = {"groups of women": None, "kinds of event": None, "lambda": mean}
+        of |= {"ln evidence": middle, "error": None}
+        yield of | {"posterior": f"{row.lower:.2f} to {row.upper:.2f}"}

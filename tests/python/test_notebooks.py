@@ -24,24 +24,12 @@ def displays():
     nmf = pb.AllocationModel.nmf(2)
     labels = [[EVIL, "q"], ["r", BROKEN]]
     tensor = pb.CountTensor.from_dense([[1, 2], [3, 4]], ["doc", "word"], labels)
-    shown = [
-        corpus,
-        corpus.summary(),
-        lda,
-        pfa,
-        pb.LatentDirichletAllocation(),
-        pb.log_likelihood(lda, corpus),
-        comparison,
-        lda.topic_table(3),
-        pb.topics.diagnostics(lda, corpus, 2),
-        pb.topics.top_documents(lda, corpus, 2),
-        pb.topics.match_topics(lda, pfa),
-        nmf,
-        nmf.log_evidence(tensor),
-        pb.sample_chains(lda.set_params(thin=1), corpus, 2, random_state=0),
-        pb.posterior_over_models({EVIL: nmf, "one": pb.AllocationModel.nmf(1)}, tensor),
-        tensor,
-    ]
+    shown = [corpus, corpus.summary(), pb.log_likelihood(lda, corpus), comparison]
+    shown += [lda, pfa, pb.LatentDirichletAllocation(), nmf, nmf.log_evidence(tensor), tensor]
+    shown += [pb.topics.diagnostics(lda, corpus, 2), pb.topics.top_documents(lda, corpus, 2)]
+    shown += [pb.topics.match_topics(lda, pfa), lda.topic_table(3)]
+    shown += [pb.sample_chains(lda.set_params(thin=1), corpus, 2, random_state=0)]
+    shown += [pb.posterior_over_models({EVIL: nmf, "one": pb.AllocationModel.nmf(1)}, tensor)]
     return [(type(one).__name__, one._repr_html_()) for one in shown]
 
 

@@ -168,21 +168,17 @@ def test_activities_in_anndata_do_not_follow_the_depth():
         pb.interop.to_anndata(adata, lda, exposure="depth")
 
 
-def tables():
-    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+@pytest.mark.parametrize(
+    ("library", "ids"), [("polars", None), ("polars", ["x", "y"]), ("pyarrow", ["x", "y"])]
+)
+def test_tables_of_other_libraries_are_read_by_arrow(library, ids):
+    library = pytest.importorskip(library)
+    make = library.table if hasattr(library, "table") else library.DataFrame
     columns = dict(zip(WORDS, COUNTS.T.tolist(), strict=True))
-    named = {"id": ["x", "y"], **columns}
-    yield polars.DataFrame(columns), None
-    yield pyarrow.table(named), ["x", "y"]
-    yield polars.DataFrame(named), ["x", "y"]
-
-
-def test_tables_of_other_libraries_are_read_by_arrow():
-    for table, ids in tables():
-        corpus = pb.Corpus(table)
-        assert corpus.counts.toarray().tolist() == COUNTS.tolist()
-        assert corpus.vocabulary.tolist() == WORDS
-        assert (None if corpus.ids is None else corpus.ids.tolist()) == ids
+    corpus = pb.Corpus(make(columns if ids is None else {"id": ids, **columns}))
+    assert corpus.counts.toarray().tolist() == COUNTS.tolist()
+    assert corpus.vocabulary.tolist() == WORDS
+    assert (None if corpus.ids is None else corpus.ids.tolist()) == ids
 
 
 REVIEWS = ["An urn of balls", "no urn, but a gene", "Balls!"]

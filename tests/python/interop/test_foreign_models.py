@@ -15,13 +15,7 @@ from helpers.foreign_models import of_gensim, of_tomotopy, trained
 from helpers.processes import python
 from helpers.refusals import assert_refused
 from helpers.small_models import known_lda, ln_lda
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    NotFittedError,
-    PolyabayesWarning,
-    PriorWarning,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, PriorWarning
 
 tomotopy = pytest.importorskip("tomotopy")
 corpora = pytest.importorskip("gensim.corpora")
@@ -157,7 +151,8 @@ def test_hdp_of_gensim_becomes_its_lda():
     words = [dictionary[column] for column in range(len(dictionary))]
     assert_scores(hdp, alpha, topics / topics.sum(axis=1, keepdims=True), words)
     # The state of their own conversion is random: it was never told the topics.
-    assert_refused(NotFittedError, "HdpModel", pb.interop.from_gensim, hdp.suggested_lda_model())
+    theirs = hdp.suggested_lda_model()
+    assert_refused(pb.exceptions.NotFittedError, "HdpModel", pb.interop.from_gensim, theirs)
 
 
 def test_tomotopy_is_scored_by_its_own_topics():
@@ -175,18 +170,12 @@ def test_tomotopy_priors_of_words_count():
         model.add_doc(text)
     model.set_word_prior("urn", [5.0, 0.1, 0.1])
     trained(model)
-    words = list(model.used_vocabs)
-    counts = np.zeros((3, len(words)))
-    for document in model.docs:
-        np.add.at(counts, (document.topics, document.words), 1)
-    prior = np.full_like(counts, model.eta)
-    prior[:, words.index("urn")] = [5.0, 0.1, 0.1]
-    wanted = (counts + prior) / (counts + prior).sum(axis=1, keepdims=True)
+    urn = list(model.used_vocabs).index("urn")
+    wanted = topics_by_counts(model, {urn: [5.0, 0.1, 0.1]})
     found = pb.interop.from_tomotopy(model).components_
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     # Their own distribution leaves the prior of the word out.
-    theirs = model.get_topic_word_dist(0)
-    assert abs(theirs - wanted[0])[words.index("urn")] > 1e-3
+    assert abs(model.get_topic_word_dist(0) - wanted[0])[urn] > 1e-3
 
 
 def test_tomotopy_words_are_those_that_pruning_left():
@@ -196,9 +185,11 @@ def test_tomotopy_words_are_those_that_pruning_left():
     assert len(ours.vocabulary_) == len(model.vocabs) - 2
 
 
-def topics_by_counts(model):
-    """Topics from the topics that tomotopy publishes for the tokens of its documents."""
+def topics_by_counts(model, own_priors=()):
+    """Topics from those that tomotopy publishes for its tokens; some words have own priors."""
     counts = np.full((model.k, len(model.used_vocabs)), float(model.eta))
+    for word, prior in dict(own_priors).items():
+        counts[:, word] = prior
     for document in model.docs:
         np.add.at(counts, (np.asarray(document.topics, int), np.asarray(document.words, int)), 1)
     return counts / counts.sum(axis=1, keepdims=True)
@@ -267,7 +258,7 @@ def test_tomotopy_hdp_is_cut_off_and_says_so():
     np.testing.assert_allclose(ours.doc_topic_prior_, lda.alpha, rtol=1e-6)
     wanted = np.array([lda.get_topic_word_dist(k) for k in range(lda.k)])
     np.testing.assert_allclose(ours.components_, wanted, rtol=1e-4)
-    with pytest.warns(PolyabayesWarning, match="convert_to_lda"):
+    with pytest.warns(pb.exceptions.PolyabayesWarning, match="convert_to_lda"):
         pb.interop.from_tomotopy(lda)
 
 

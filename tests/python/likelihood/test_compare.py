@@ -257,23 +257,27 @@ def test_one_document_has_no_known_error_of_its_difference():
     assert np.isnan(std_error)
 
 
+WORDS, OTHERS = list("abcd"), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+NAMED = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], WORDS)
+
+
+def lda_of(words):
+    """The topics `OTHERS` over some of their words."""
+    part = OTHERS[:, [WORDS.index(word) for word in words]]
+    return lda(topics=part / part.sum(axis=1, keepdims=True), vocabulary=[*words])
+
+
 def test_a_model_that_cannot_be_scored_does_not_stop_the_others():
-    words = ["a", "b", "c", "d"]
-    topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
-    part = topics[:, :3] / topics[:, :3].sum(axis=1, keepdims=True)
-    whole = {str(a): lda(a, topics, vocabulary=words) for a in (0.5, 1.0)}
-    other = lda(topics=part, vocabulary=words[:3])
-    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
-    models = {"untrained": pb.LatentDirichletAllocation(), **whole, "fewer words": other}
+    whole = {str(a): lda(a, OTHERS, vocabulary=WORDS) for a in (0.5, 1.0)}
+    models = {"untrained": pb.LatentDirichletAllocation(), **whole, "fewer words": lda_of("abc")}
     with pytest.warns(errors.RefusedModelWarning) as caught:
-        found = pb.compare(models, documents)
+        found = pb.compare(models, NAMED)
     told = [str(warning.message) for warning in caught]
     assert len(told) == 2
     assert any("untrained is not compared: This Latent" in text for text in told)
-    assert any(
-        "fewer words is not compared: the documents have 1 word ('d')" in text for text in told
-    )
-    wanted = pb.compare(whole, documents)
+    lacking = "fewer words is not compared: the documents have 1 word ('d')"
+    assert any(lacking in text for text in told)
+    wanted = pb.compare(whole, NAMED)
     assert list(found.results) == list(wanted.results)
     assert found.difference("0.5", "1.0") == wanted.difference("0.5", "1.0")
     assert set(found.refused) == {"untrained", "fewer words"}
@@ -284,14 +288,10 @@ def test_a_model_that_cannot_be_scored_does_not_stop_the_others():
 
 def test_words_are_dropped_for_models_without_words_too():
     """The columns of a model without words are those of documents of its width."""
-    words = ["a", "b", "c", "d"]
-    topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
-    part = topics[:, 1:] / topics[:, 1:].sum(axis=1, keepdims=True)
-    fewer = lda(topics=part, vocabulary=words[1:])
-    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
-    nameless, named = lda(topics=topics), lda(topics=topics, vocabulary=words)
-    found = pb.compare({"all": nameless, "fewer": fewer}, documents, unseen="drop")
-    wanted = pb.compare({"all": named, "fewer": fewer}, documents, unseen="drop")
+    fewer = lda_of("bcd")
+    nameless, named = lda(topics=OTHERS), lda(topics=OTHERS, vocabulary=WORDS)
+    found = pb.compare({"all": nameless, "fewer": fewer}, NAMED, unseen="drop")
+    wanted = pb.compare({"all": named, "fewer": fewer}, NAMED, unseen="drop")
     assert found.difference("all", "fewer") == wanted.difference("all", "fewer")
     assert found.results["all"].n_tokens.tolist() == [3, 8]
     assert nameless.vocabulary_ is None
@@ -322,24 +322,17 @@ def test_the_fewest_words_do_not_win():
 @pytest.mark.parametrize("event", ["sequence", "counts"])
 def test_models_restricted_to_common_words_are_those_of_these_words(event):
     """Rates of gamma-Poisson models are those of the words; probabilities are divided by sums."""
-    words, topics = list("abcd"), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
-    part = topics[:, :2] / topics[:, :2].sum(axis=1, keepdims=True)
-    known = {"topics": topics, "vocabulary": words}
-    whole = {"lda": lda(**known), "pfa": gamma_poisson(**known)}
-    less = {
-        "lda": lda(topics=part, vocabulary=words[:2]),
-        "pfa": gamma_poisson(topics=topics[:, :2], vocabulary=words[:2]),
-    }
-    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
-    for name in whole:
-        models = {"whole": whole[name], "less": less[name]}
-        found = pb.compare(models, documents, unseen="drop", event=event)
+    for whole, less in (
+        (lda(topics=OTHERS, vocabulary=WORDS), lda_of("ab")),
+        (
+            gamma_poisson(topics=OTHERS, vocabulary=WORDS),
+            gamma_poisson(topics=OTHERS[:, :2], vocabulary=WORDS[:2]),
+        ),
+    ):
+        found = pb.compare({"whole": whole, "less": less}, NAMED, unseen="drop", event=event)
         assert found.difference("whole", "less") == pytest.approx((0, 0), abs=1e-13)
-    softmax = pb.DocumentModel.logistic_normal(
-        np.log(topics), mean=np.zeros(1), covariance=np.eye(1), vocabulary=words, decoder="softmax"
-    )
-    few = pb.DocumentModel.logistic_normal(
-        np.log(topics)[:, :2], np.zeros(1), np.eye(1), vocabulary=words[:2], decoder="softmax"
-    )
-    found = pb.compare({"whole": softmax, "less": few}, documents, unseen="drop", random_state=0)
+    options = {"mean": np.zeros(1), "covariance": np.eye(1), "decoder": "softmax"}
+    normal, ln = pb.DocumentModel.logistic_normal, np.log(OTHERS)
+    whole, less = (normal(ln[:, :n], vocabulary=WORDS[:n], **options) for n in (4, 2))
+    found = pb.compare({"whole": whole, "less": less}, NAMED, unseen="drop", random_state=0)
     assert found.difference("whole", "less")[0] == pytest.approx(0, abs=1e-12)

@@ -287,19 +287,13 @@ def test_bounds_of_logistic_normals_bracket_the_integral():
 
 def test_bounds_of_dirichlets_of_documents_and_of_several_vocabularies():
     priors = np.array([[1.0, 0.0, 0.5], [0.2, 0.2, 0.2]])
-    coefficients = np.array([[0.5], [-0.5], [0.1]])
+    two = [TOPICS, TOPICS[:, :3] / TOPICS[:, :3].sum(axis=1, keepdims=True)]
+    by_covariate = {"coefficients": [[0.5], [-0.5], [0.1]]}
+    dirichlet = pb.DocumentModel.dirichlet
     for model, options in (
-        (pb.DocumentModel.dirichlet(TOPICS, priors), {}),
-        (
-            pb.DocumentModel.dirichlet(
-                [TOPICS, TOPICS[:, :3] / TOPICS[:, :3].sum(1)[:, None]], np.ones(3)
-            ),
-            {},
-        ),
-        (
-            pb.DocumentModel.dirichlet(TOPICS, coefficients=coefficients),
-            {"covariates": [[1.0], [-1.0]]},
-        ),
+        (dirichlet(TOPICS, priors), {}),
+        (dirichlet(two, np.ones(3)), {}),
+        (dirichlet(TOPICS, **by_covariate), {"covariates": [[1.0], [-1.0]]}),
     ):
         bounds = pb.bidirectional_bounds(
             model, n_documents=2, document_length=8, n_samples=300, random_state=1, **options

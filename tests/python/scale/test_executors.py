@@ -26,11 +26,8 @@ from polyabayes.scale.executors import sharing
 N_WORDS = 40
 DATA = pb.datasets.make_lda_corpus(24, N_WORDS, 3, document_length=25, random_state=0)
 # Some documents twice, and an empty one.
-CORPUS = pb.Corpus(
-    np.concatenate(
-        [DATA.corpus.counts.toarray(), DATA.corpus.counts.toarray()[:3], np.zeros((1, N_WORDS))]
-    ).astype(int)
-)
+DRAWN = DATA.corpus.counts.toarray()
+CORPUS = pb.Corpus(np.concatenate([DRAWN, DRAWN[:3], np.zeros((1, N_WORDS))]).astype(int))
 MODEL = known_lda(0.1, np.random.default_rng(0).dirichlet(np.full(N_WORDS, 0.3), 8))
 SETTINGS = {"method": "annealed", "n_samples": 200, "random_state": 5}
 PLAIN = pb.log_likelihood(MODEL, CORPUS, **SETTINGS)
@@ -95,13 +92,12 @@ def test_the_trace_and_exact_values_are_the_same():
 def test_comparisons_and_completions_are_the_same():
     other = known_lda(1.0, MODEL.components_)
     models = {"one": MODEL, "other": other}
-    settings = SETTINGS
-    alone = pb.compare(models, CORPUS, **settings)
-    perplexity = pb.completion_perplexity(MODEL, CORPUS, **settings)
+    alone = pb.compare(models, CORPUS, **SETTINGS)
+    perplexity = pb.completion_perplexity(MODEL, CORPUS, **SETTINGS)
     with ThreadPoolExecutor(2) as pool:
-        found = pb.compare(models, CORPUS, executor=pool, **settings)
+        found = pb.compare(models, CORPUS, executor=pool, **SETTINGS)
         assert found.difference("one", "other") == alone.difference("one", "other")
-        completed = pb.completion_perplexity(MODEL, CORPUS, executor=pool, **settings)
+        completed = pb.completion_perplexity(MODEL, CORPUS, executor=pool, **SETTINGS)
         assert (completed.value, completed.std_error) == (perplexity.value, perplexity.std_error)
 
 

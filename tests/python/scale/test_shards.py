@@ -29,9 +29,8 @@ def test_documents_are_read_as_they_were_written(tmp_path, n_shards):
     assert (again.n_documents, again.n_words, again.n_tokens) == (45, 30, CORPUS.n_tokens)
     assert again.vocabulary.tolist() == CORPUS.vocabulary.tolist()
     assert again.longest == COUNTS.sum(axis=1).max()
-    assert [shard.first_document for shard in again] == np.cumsum(
-        [0, *(shard.n_documents for shard in again)]
-    ).tolist()[:-1]
+    ends = np.cumsum([shard.n_documents for shard in again])
+    assert [shard.first_document for shard in again] == [0, *ends[:-1]]
     assert sum(block.n_documents for block in again.blocks(4)) == 45
     again.verify()
     assert not list(tmp_path.glob("tmp*"))
@@ -92,11 +91,9 @@ def test_ids_name_the_scores_and_metadata_give_covariates(tmp_path):
     model = known_lda(0.1, DATA.topic_word)
     frame = pb.log_likelihood(model, named).to_frame()
     assert frame["document"].tolist() == PARTS["ids"].ids.tolist()
-    by_year = pb.DocumentModel.dirichlet(
-        DATA.topic_word,
-        coefficients=np.zeros((len(DATA.topic_word), 2)),
-        covariate_names=["year", "one"],
-    )
+    zeros = np.zeros((len(DATA.topic_word), 2))
+    regression = {"coefficients": zeros, "covariate_names": ["year", "one"]}
+    by_year = pb.DocumentModel.dirichlet(DATA.topic_word, **regression)
     told = CORPUS.with_metadata(YEARS)
     shards = pb.write_shards(told, tmp_path / "told", 3)
     found, expected = (pb.log_likelihood(by_year, x, "smc", random_state=0) for x in (shards, told))
@@ -122,14 +119,9 @@ def test_streams_tables_and_cells_make_the_same_shards(tmp_path):
             assert {**one.digests, **ids} == two.digests
     kept = pb.Corpus(COUNTS[:40], CORPUS.vocabulary)
     table = sparse.coo_matrix(kept.counts)
-    order = np.argsort(table.row, kind="stable")
-    frame = pd.DataFrame(
-        {
-            "document": table.row[order],
-            "word": kept.vocabulary[table.col[order]],
-            "count": table.data[order],
-        }
-    )
+    words = kept.vocabulary[table.col]
+    frame = pd.DataFrame({"document": table.row, "word": words, "count": table.data})
+    frame = frame.sort_values("document", kind="stable", ignore_index=True)
     frame.to_parquet(tmp_path / "long.parquet", row_group_size=50)
     from_table = pb.write_shards(tmp_path / "long.parquet", tmp_path / "table", 2)
     assert from_table.vocabulary.tolist() == sorted(frame["word"].unique())

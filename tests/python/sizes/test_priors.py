@@ -97,18 +97,16 @@ def test_negative_binomial_tails_have_all_digits(mean, shape, count):
 
 def test_laws_are_those_of_scipy():
     sizes = np.arange(1, 30)
-    np.testing.assert_allclose(
-        priors.Poisson(3.5).log_pmf(sizes), stats.poisson.logpmf(sizes - 1, 3.5), rtol=1e-13
-    )
+    expected = stats.poisson.logpmf(sizes - 1, 3.5)
+    np.testing.assert_allclose(priors.Poisson(3.5).log_pmf(sizes), expected, rtol=1e-13)
     truncated = stats.poisson.logpmf(sizes, 2.5) - math.log(-math.expm1(-2.5))
     found = priors.Poisson(2.5, truncate=True).log_pmf(sizes)
     np.testing.assert_allclose(found, truncated, rtol=1e-12)
     law = priors.NegativeBinomial(4.0, 0.7)
     expected = stats.nbinom.logpmf(sizes - 1, 0.7, 0.7 / 4.7)
     np.testing.assert_allclose(law.log_pmf(sizes), expected, rtol=1e-12)
-    np.testing.assert_allclose(
-        priors.Geometric(0.3).log_pmf(sizes), stats.geom.logpmf(sizes, 0.3), rtol=1e-13
-    )
+    expected = stats.geom.logpmf(sizes, 0.3)
+    np.testing.assert_allclose(priors.Geometric(0.3).log_pmf(sizes), expected, rtol=1e-13)
     assert priors.Geometric(0.3).log_survival(5000) == pytest.approx(5000 * math.log(0.7))
 
 
@@ -178,16 +176,10 @@ def test_custom_laws_are_asked_once():
     np.testing.assert_allclose(prior.log_masses((9,)), expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "prior",
-    [
-        *LAWS,
-        priors.Custom(geometric, geometric_tail),
-        priors.Joint(independent_geometric, 2),
-        HYPER,
-    ],
-    ids=repr,
-)
+OTHERS = [priors.Custom(geometric, geometric_tail), priors.Joint(independent_geometric, 2), HYPER]
+
+
+@pytest.mark.parametrize("prior", [*LAWS, *OTHERS], ids=repr)
 def test_priors_pickle(prior):
     copy = pickle.loads(pickle.dumps(prior))
     assert repr(copy) == repr(prior)

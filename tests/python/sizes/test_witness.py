@@ -12,15 +12,8 @@ from polyabayes.sizes.witness import SearchStep, WitnessSearch
 HALF = priors.Geometric(0.5)
 
 # p(y | sizes) of a small search in two variables; it never falls.
-SCORES = {
-    (1, 1): 0.01,
-    (2, 1): 0.02,
-    (1, 2): 0.03,
-    (3, 1): 0.04,
-    (2, 2): 0.05,
-    (1, 3): 0.06,
-    (4, 1): 0.045,
-}
+SCORES = {(1, 1): 0.01, (2, 1): 0.02, (1, 2): 0.03, (3, 1): 0.04, (2, 2): 0.05, (1, 3): 0.06}
+SCORES |= {(4, 1): 0.045}
 
 
 def step(sizes, witnesses, pruned):
@@ -66,10 +59,8 @@ def test_the_trace_of_two_sizes(bound):
     rest = by_region if bound == "witness" else by_least
     np.testing.assert_allclose(np.exp(table["lower"]), f + rest, rtol=1e-11)
     np.testing.assert_allclose(np.exp(table["upper"]), f + h, rtol=1e-11)
-    assert (table["size_1"].tolist(), table["size_2"].tolist()) == (
-        [1, 1, 2, 3, 1, 2, 4],
-        [1, 2, 1, 1, 3, 2, 1],
-    )
+    assert table["size_1"].tolist() == [1, 1, 2, 3, 1, 2, 4]
+    assert table["size_2"].tolist() == [1, 2, 1, 1, 3, 2, 1]
 
 
 def plateau(a, b):
@@ -117,23 +108,20 @@ def test_sizes_that_are_not_comparable_may_fall():
     assert WitnessSearch(lambda a, b: values[a, b], prior).fit().n_steps_ == 4
 
 
+def only_40(low, high):
+    """All mass at the sizes (40, 40)."""
+    return 0.0 if all(a <= 40 <= b for a, b in zip(low, high, strict=True)) else -math.inf
+
+
+TWO, FOUR = {(1, 2): 0.5, (2, 1): 0.5}, {(1, 1): 0.4, (2, 3): 0.3, (3, 2): 0.2, (9, 9): 0.1}
+
+
 @pytest.mark.parametrize(
     ("prior", "order"),
     [
-        (priors.JointTable({(1, 2): 0.5, (2, 1): 0.5}), [(1, 2), (2, 1)]),
-        (
-            priors.JointTable({(1, 1): 0.4, (2, 3): 0.3, (3, 2): 0.2, (9, 9): 0.1}),
-            [(1, 1), (2, 3), (3, 2), (9, 9)],
-        ),
-        (
-            priors.Joint(
-                lambda low, high: (
-                    0.0 if all(a <= 40 <= b for a, b in zip(low, high, strict=True)) else -math.inf
-                ),
-                2,
-            ),
-            [(40, 40)],
-        ),
+        (priors.JointTable(TWO), [*TWO]),
+        (priors.JointTable(FOUR), [*FOUR]),
+        (priors.Joint(only_40, 2), [(40, 40)]),
     ],
 )
 def test_holes_of_the_prior_do_not_end_the_search(prior, order):
@@ -171,13 +159,8 @@ def test_a_failure_is_marked_and_its_mass_stays_unexplored():
         search = WitnessSearch(score, HALF, max_steps=5).fit()
     table = search.bounds_
     assert table["size"].tolist() == [1, 2, 3, 4, 5]
-    assert table["failure"].tolist() == [
-        None,
-        "MemoryError('no room for 2')",
-        "MemoryError('no room for 3')",
-        None,
-        None,
-    ]
+    failures = [f"MemoryError('no room for {size}')" for size in (2, 3)]
+    assert table["failure"].tolist() == [None, *failures, None, None]
     assert np.isnan(table["log_score"][1:3]).all()
     h = [1 / 2, 1 / 2, 1 / 2, 7 / 16, 13 / 32]
     np.testing.assert_allclose(np.exp(table["log_h"]), h, rtol=1e-12)
@@ -194,10 +177,8 @@ def test_a_score_that_always_fails_ends_the_search():
     def score(*_):
         raise RuntimeError("never")
 
-    with (
-        pytest.warns(ScoreWarning),
-        pytest.raises(ScoreError, match=r"10 configurations in a row.*size 10: RuntimeError"),
-    ):
+    told = "10 configurations in a row.*size 10: RuntimeError"
+    with pytest.warns(ScoreWarning), pytest.raises(ScoreError, match=told):
         WitnessSearch(score, HALF, max_steps=50).fit()
     search = WitnessSearch(score, priors.Uniform(1, 3))
     with pytest.warns(ScoreWarning), pytest.raises(ScoreError, match="no configuration could be"):

@@ -26,26 +26,15 @@ COCLUSTERING = pb.AllocationModel.blockmodel(None, None, axes=["user", "item", "
 TUCKER = pb.AllocationModel.tucker(["i", "j", "k"], [None, None, None], concentration=2.0)
 PACHINKO = pb.AllocationModel.pachinko([None, None], concentration=2.0)
 
-CASES = [
-    pytest.param(
-        COCLUSTERING, LINKS, priors.Product(priors.Uniform(1, 3), priors.Uniform(1, 3)), id="users"
-    ),
-    pytest.param(
-        COCLUSTERING,
-        LINKS,
-        priors.JointTable({(1, 2): 0.2, (2, 1): 0.4, (2, 3): 0.1, (3, 3): 0.3}),
-        id="users and a prior with holes",
-    ),
-    pytest.param(
-        TUCKER, CUBE, priors.Product(*[priors.Table([0.5, 0.3, 0.2])] * 3), id="Tucker ranks"
-    ),
-    pytest.param(
-        PACHINKO,
-        WORDS,
-        priors.Product(priors.Uniform(1, 3), priors.Table({1: 0.5, 2: 0.2, 4: 0.3})),
-        id="Pachinko",
-    ),
-]
+TO_3 = priors.Uniform(1, 3)
+HOLED = priors.JointTable({(1, 2): 0.2, (2, 1): 0.4, (2, 3): 0.1, (3, 3): 0.3})
+TO_4 = priors.Product(TO_3, priors.Table({1: 0.5, 2: 0.2, 4: 0.3}))
+CASES = {
+    "users": (COCLUSTERING, LINKS, priors.Product(TO_3, TO_3)),
+    "users and a prior with holes": (COCLUSTERING, LINKS, HOLED),
+    "Tucker ranks": (TUCKER, CUBE, priors.Product(*[priors.Table([0.5, 0.3, 0.2])] * 3)),
+    "Pachinko": (PACHINKO, WORDS, TO_4),
+}
 
 
 def all_sizes(prior):
@@ -55,7 +44,7 @@ def all_sizes(prior):
     return {s: mass for s, mass in masses.items() if mass > -math.inf}
 
 
-@pytest.mark.parametrize(("model", "tensor", "prior"), CASES)
+@pytest.mark.parametrize(("model", "tensor", "prior"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("strategy", [None, "successor"])
 def test_bounds_contain_the_whole_sum_of_exact_evidences(model, tensor, prior, strategy):
     masses = all_sizes(prior)
@@ -153,13 +142,8 @@ def test_sizes_are_called_by_their_nodes():
     # A column of this name is there already.
     assert search.size_names_ == ("size_lower", "h")
     assert list(search.bounds_)[:3] == ["size_lower", "h", "log_score"]
-    assert list(search.posterior_bounds_) == [
-        *search.size_names_,
-        "lower",
-        "upper",
-        "log_lower",
-        "log_upper",
-    ]
+    sides = ["lower", "upper", "log_lower", "log_upper"]
+    assert list(search.posterior_bounds_) == [*search.size_names_, *sides]
     same = WitnessSearch(COCLUSTERING, prior).fit(LINKS)
     np.testing.assert_array_equal(search.bounds_["lower"], same.bounds_["lower"])
     one = WitnessSearch(COCLUSTERING.with_sizes(g=2), priors.Uniform(1, 2)).fit(LINKS)
@@ -201,4 +185,4 @@ def test_a_search_of_a_bare_matrix_goes_on(tmp_path):
 
 
 def pachinko(**options):
-    return WitnessSearch(PACHINKO, CASES[3].values[2], **options).fit(WORDS)
+    return WitnessSearch(PACHINKO, TO_4, **options).fit(WORDS)

@@ -123,16 +123,10 @@ def test_nested_bounds_contain_the_sum_over_all_sizes(seed):
         most = int(rng.integers(3, 9))
         mixture, prior = Mixture(rng, most), random_prior(rng, most)
         functions, data = (mixture.score, mixture.predict), (mixture.train, mixture.test)
-        search = checked(
-            prior,
-            (most,),
-            *functions,
-            *data,
-            bound=("witness", "witness", "min-witness", "paper")[case % 4],
-            upper=("vacuous", "multinomial")[case // 4 % 2],
-            width=(3.0, 0.3, 0.003)[case % 3],
-            max_steps=most,
-        )
+        options = {"bound": ("witness", "witness", "min-witness", "paper")[case % 4]}
+        options |= {"upper": ("vacuous", "multinomial")[case // 4 % 2]}
+        options |= {"width": (3.0, 0.3, 0.003)[case % 3], "max_steps": most}
+        search = checked(prior, (most,), *functions, *data, **options)
         n_claims += search.stop_reason_ == "width"
     assert n_claims
 
@@ -156,16 +150,11 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed):
             masses[rng.random(most) < 0.5 * (case // 2 % 2)] = 0.0
             masses[-1, -1] += 1 - masses.sum()
             prior = priors.JointTable(masses)
-        search = checked(
-            prior,
-            most,
-            added(one.score, two.score),
-            added(one.predict, two.predict),
-            bound=("witness", "min-witness")[case // 2 % 2],
-            strategy=("successor", "widest")[case // 4 % 2],
-            # Never beyond the box where the truth is known size by size.
-            max_steps=min(most),
-        )
+        functions = added(one.score, two.score), added(one.predict, two.predict)
+        options = {"bound": ("witness", "min-witness")[case // 2 % 2]}
+        options |= {"strategy": ("successor", "widest")[case // 4 % 2]}
+        # Never beyond the box where the truth is known size by size.
+        search = checked(prior, most, *functions, max_steps=min(most), **options)
         n_steps += search.n_steps_
     assert n_steps > 40
 

@@ -155,11 +155,10 @@ def test_failures_and_zeros_survive_the_checkpoint(tmp_path):
             raise RuntimeError("no")
         return -math.inf if k == 1 else (-1.0 / k, 0.01 / k, 7.0)
 
+    search = WitnessSearch(score, priors.Uniform(1, 5), checkpoint=tmp_path, random_state=0)
     with pytest.warns(pb.exceptions.ScoreWarning):
-        whole = WitnessSearch(
-            score, priors.Uniform(1, 5), checkpoint=tmp_path, random_state=0
-        ).fit()
-    again = WitnessSearch(score, priors.Uniform(1, 5), checkpoint=tmp_path, random_state=0).fit()
+        whole = clone(search).fit()
+    again = search.fit()
     np.testing.assert_array_equal(whole.bounds_["log_score"], again.bounds_["log_score"])
     np.testing.assert_array_equal(whole.bounds_["upper"], again.bounds_["upper"])
     assert whole.trace_ == again.trace_
@@ -258,15 +257,10 @@ def test_the_average_is_the_mean_over_sizes_by_their_posterior():
 
 
 def test_a_doubt_names_the_argument_of_the_search():
-    search = pb.WitnessSearch(
-        pb.LatentDirichletAllocation(max_iter=20),
-        pb.priors.Uniform(2, 2),
-        scoring="likelihood",
-        scoring_options={"method": "smc", "n_particles": 2},
-        random_state=0,
-    )
+    few = {"scoring_options": {"method": "smc", "n_particles": 2}, "random_state": 0}
+    lda = pb.LatentDirichletAllocation(max_iter=20)
+    search = WitnessSearch(lda, priors.Uniform(2, 2), scoring="likelihood", **few)
     corpus = pb.datasets.make_lda_corpus(10, 40, 3, document_length=300, random_state=0).corpus
-    with pytest.warns(
-        pb.exceptions.UnreliableErrorWarning, match=r"scoring_options=dict\(n_particles=\d+\)"
-    ):
+    told = r"scoring_options=dict\(n_particles=\d+\)"
+    with pytest.warns(pb.exceptions.UnreliableErrorWarning, match=told):
         search.fit(corpus)

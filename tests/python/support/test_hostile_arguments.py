@@ -23,27 +23,13 @@ FITTED = pb.LatentDirichletAllocation(2, **SHORT).fit(CORPUS)
 NMF = pb.AllocationModel.nmf(2)
 SURVEY = pd.DataFrame({"p": list("aabbab") * 3, "q": list("aabbba") * 3, "r": list("abbbaa") * 3})
 # Good values of required arguments, by name.
-GOOD = {
-    "model": LDA,
-    "models": {"a": LDA, "b": FITTED},
-    "data": COUNTS,
-    "sizes": [1, 2],
-    "n_folds": 2,
-    "n_documents": 2,
-    "path": "x.npz",
-    "graph": "doc <- topic -> word",
-    "topic_word": PHI,
-    "doc_topic_prior": 0.3,
-    "level": 0.9,
-    "prior": pb.priors.Uniform(1, 3),
-    "estimator": pb.LatentDirichletAllocation(2, max_iter=3),
-    "axes": ["doc", "word"],
-    "frame": SURVEY,
-    "node": "doc",
-    "tensor": pb.CountTensor.from_dense(COUNTS, ["doc", "word"]),
-    "at": {"g": "u"},
-    **dict.fromkeys(("documents", "X", "corpus", "observed", "held_out"), CORPUS),
-}
+GOOD = dict.fromkeys(("documents", "X", "corpus", "observed", "held_out"), CORPUS)
+GOOD |= {"model": LDA, "models": {"a": LDA, "b": FITTED}, "topic_word": PHI, "doc_topic_prior": 0.3}
+GOOD |= {"data": COUNTS, "graph": "doc <- topic -> word", "axes": ["doc", "word"], "node": "doc"}
+GOOD |= {"tensor": pb.CountTensor.from_dense(COUNTS, GOOD["axes"]), "frame": SURVEY}
+GOOD |= {"prior": pb.priors.Uniform(1, 3), "estimator": pb.LatentDirichletAllocation(2, max_iter=3)}
+GOOD |= {"sizes": [1, 2], "n_folds": 2, "n_documents": 2, "level": 0.9}
+GOOD |= {"path": "x.npz", "at": {"g": "u"}}
 # Optional arguments that are given, too, or the work would take long.
 QUICK = ("sizes", "n_folds", "n_documents")
 # Objects whose methods are called.

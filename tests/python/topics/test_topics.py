@@ -26,11 +26,8 @@ PHI = np.array(
 
 
 LDA = known_lda(0.3, PHI / PHI.sum(axis=1, keepdims=True), vocabulary=WORDS, random_state=0)
-
-
-@pytest.fixture
-def lda():
-    return LDA
+# The four words of the largest weights of each topic.
+TOP = [[WORDS[w] for w in row[:4]] for row in np.argsort(-PHI, axis=1, kind="stable")]
 
 
 @pytest.fixture(scope="module")
@@ -48,25 +45,22 @@ def texts():
     ("measure", "theirs"),
     [("npmi", "c_npmi"), ("uci", "c_uci"), ("umass", "u_mass"), ("c_v", "c_v")],
 )
-def test_coherence_is_that_of_gensim(lda, texts, measure, theirs):
+def test_coherence_is_that_of_gensim(texts, measure, theirs):
     corpora, models = pytest.importorskip("gensim.corpora"), pytest.importorskip("gensim.models")
     dictionary = corpora.Dictionary([*texts, WORDS])
-    top = [[WORDS[w] for w in row[:4]] for row in np.argsort(-PHI, axis=1, kind="stable")]
     reference = {"texts": texts, "processes": 1, "window_size": 100}
     if measure == "umass":
         reference = {"corpus": [dictionary.doc2bow(text) for text in texts]}
-    ours = pb.topics.coherence(lda, pb.Corpus.from_documents(texts), measure, n_words=4)
-    model = models.CoherenceModel(
-        topics=top, dictionary=dictionary, coherence=theirs, topn=4, **reference
-    )
+    ours = pb.topics.coherence(LDA, pb.Corpus.from_documents(texts), measure, n_words=4)
+    options = {"topics": TOP, "dictionary": dictionary, "topn": 4, **reference}
+    model = models.CoherenceModel(coherence=theirs, **options)
     np.testing.assert_allclose(ours, model.get_coherence_per_topic(), rtol=1e-9)
 
 
-def test_words_that_are_given_have_the_coherence_of_the_model_whose_they_are(lda, texts):
+def test_words_that_are_given_have_the_coherence_of_the_model_whose_they_are(texts):
     corpus = pb.Corpus.from_documents(texts)
-    top = [[WORDS[w] for w in row[:4]] for row in np.argsort(-PHI, axis=1, kind="stable")]
-    wanted = pb.topics.coherence(lda, corpus, n_words=4)
-    np.testing.assert_array_equal(pb.topics.coherence(top, corpus), wanted)
+    wanted = pb.topics.coherence(LDA, corpus, n_words=4)
+    np.testing.assert_array_equal(pb.topics.coherence(TOP, corpus), wanted)
     # A word that the reference does not know occurs nowhere.
     found = pb.topics.coherence([["urn", "ball"], ["urn", "nowhere"]], corpus)
     assert np.isfinite(found).tolist() == [True, False]
@@ -83,24 +77,24 @@ def test_small_vocabularies_and_corpora_have_all_there_is():
 
 
 @pytest.mark.parametrize("metric", ["cosine", "hellinger"])
-def test_a_permuted_model_is_matched_to_itself(lda, metric):
+def test_a_permuted_model_is_matched_to_itself(metric):
     order = [2, 0, 1]
     columns = np.random.default_rng(0).permutation(8)
     words = np.array(WORDS)[columns].tolist()
-    other = known_lda(0.3, lda.components_[order][:, columns], vocabulary=words)
-    match = pb.topics.match_topics(lda, other, metric)
+    other = known_lda(0.3, LDA.components_[order][:, columns], vocabulary=words)
+    match = pb.topics.match_topics(LDA, other, metric)
     pairs = zip(match.first, match.second, strict=True)
     assert set(pairs) == {(2, 0), (0, 1), (1, 2)}
     np.testing.assert_allclose(match.similarities, 1, atol=1e-7)
-    np.testing.assert_allclose(pb.topics.stability([lda, other, lda], metric), 1, atol=1e-7)
+    np.testing.assert_allclose(pb.topics.stability([LDA, other, LDA], metric), 1, atol=1e-7)
 
 
-def test_plain_arrays_of_topics_are_matched_by_cosine(lda):
+def test_plain_arrays_of_topics_are_matched_by_cosine():
     pandas = pytest.importorskip("pandas")
-    signatures = 7 * lda.components_[[2, 0, 1]]
+    signatures = 7 * LDA.components_[[2, 0, 1]]
     named = pandas.DataFrame(signatures, columns=WORDS)[WORDS[::-1]]
     for other in (signatures, signatures.tolist(), named):
-        match = pb.topics.match_topics(lda, other)
+        match = pb.topics.match_topics(LDA, other)
         assert set(zip(match.first, match.second, strict=True)) == {(2, 0), (0, 1), (1, 2)}
         np.testing.assert_allclose(match.similarities, 1)
     one, other = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
@@ -109,13 +103,13 @@ def test_plain_arrays_of_topics_are_matched_by_cosine(lda):
     np.testing.assert_allclose(pb.topics.stability([one, other, one]), (1 + cosine) / 2)
 
 
-def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):
+def test_means_of_groups_have_the_errors_of_the_method_of_composition():
     """Regressions on the groups for draws of all weights, and a draw of each one's coefficients."""
     rng = np.random.default_rng(5)
-    counts = np.vstack([rng.multinomial(6, lda.components_[d % 3]) for d in range(24)])
+    counts = np.vstack([rng.multinomial(6, LDA.components_[d % 3]) for d in range(24)])
     corpus = pb.Corpus(counts, WORDS).with_metadata({"blog": ["a", "b"] * 12, "year": range(24)})
-    found = pb.topics.by_group(lda, corpus, "blog")
-    weights, rows = lda.topic_weights(corpus), np.arange(24) % 2
+    found = pb.topics.by_group(LDA, corpus, "blog")
+    weights, rows = LDA.topic_weights(corpus), np.arange(24) % 2
     assert (found.groups.tolist(), found.n_documents.tolist()) == (["a", "b"], [12, 12])
     np.testing.assert_allclose(found.means, [weights.mean[rows == g].mean(axis=0) for g in (0, 1)])
     n_draws = 20_000
@@ -127,10 +121,10 @@ def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):
         np.testing.assert_allclose(found.std_errors[group], coefficients.std(axis=0), rtol=0.025)
     low, high = found.interval(0.5)
     np.testing.assert_allclose((high - low) / 2, 0.6974 * found.std_errors, rtol=1e-3)
-    alone = pb.topics.by_group(lda, corpus, corpus.metadata["year"])
+    alone = pb.topics.by_group(LDA, corpus, corpus.metadata["year"])
     assert np.isnan(alone.std_errors).all()
     assert alone.to_frame().shape == (72, 7)
-    years = pb.topics.by_group(lda, corpus, [0] * 12 + [1] * 11 + [2])
+    years = pb.topics.by_group(LDA, corpus, [0] * 12 + [1] * 11 + [2])
     # A document alone is taken to vary as the others do.
     own = weights.mean[:12], weights.mean[12:23]
     within = sum(((x - x.mean(axis=0)) ** 2).sum(axis=0) for x in own) / 21
@@ -145,18 +139,17 @@ def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):
     np.testing.assert_array_equal(found.to_frame()["upper"], found.interval()[1].ravel())
 
 
-def test_the_citation_names_this_model_and_this_result(lda):
+def test_the_citation_names_this_model_and_this_result():
     counts = np.random.default_rng(2).poisson(2, (30, 8))
     model = pb.LatentDirichletAllocation(2, max_iter=12, random_state=3).fit(counts)
     result = pb.log_likelihood(model, counts, "annealed", n_samples=20, random_state=0)
     found = pb.cite(model, result)
     text = " ".join(found.methods.split())
-    assert (
-        f"2 topics over 8 words, trained by Gibbs sampling (12 sweeps, seed {model.seed_})" in text
-    )
+    told = f"2 topics over 8 words, trained by Gibbs sampling (12 sweeps, seed {model.seed_})"
+    assert told in text
     assert f"{measured(result.nats_per_token, result.nats_per_token_std_error)} nats" in text
     assert pb.__version__ in found.bibtex
-    assert "taken from elsewhere" in " ".join(pb.cite(lda).methods.split())
+    assert "taken from elsewhere" in " ".join(pb.cite(LDA).methods.split())
     decoder = pb.DocumentModel.logistic_normal(np.eye(3), np.zeros(3), np.eye(3), decoder="softmax")
     text = " ".join(pb.cite(decoder).methods.split())
     assert "a logistic-normal model that decodes weights by a softmax with 3 topics" in text
@@ -166,22 +159,22 @@ def test_the_citation_names_this_model_and_this_result(lda):
     assert f"title = {{{title}}}" in found.bibtex
 
 
-def test_words_that_documents_lack_leave_the_distance_from_them_finite(lda):
+def test_words_that_documents_lack_leave_the_distance_from_them_finite():
     counts = np.random.default_rng(2).poisson(2, (30, 8))
     counts[:, 0] = 0
-    found = pb.topics.diagnostics(lda, counts, n_words=3)
+    found = pb.topics.diagnostics(LDA, counts, n_words=3)
     frequency = counts.sum(axis=0)[1:] / counts.sum()
-    phi = lda.components_[:, 1:] / lda.components_[:, 1:].sum(axis=1, keepdims=True)
+    phi = LDA.components_[:, 1:] / LDA.components_[:, 1:].sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found.corpus_dist, (phi * np.log(phi / frequency)).sum(axis=1))
 
 
-def test_figures_are_those_of_their_definitions(lda):
+def test_figures_are_those_of_their_definitions():
     counts = np.random.default_rng(2).poisson(2, (30, 8))
-    found = pb.topics.diagnostics(lda, counts, n_words=3)
-    phi = lda.components_
+    found = pb.topics.diagnostics(LDA, counts, n_words=3)
+    phi = LDA.components_
     top = np.argsort(-phi, axis=1, kind="stable")[:, :3]
     # E[theta] = (alpha + E[n]) / (alpha_+ + N).
-    tokens = lda.transform(counts) * (0.9 + counts.sum(axis=1, keepdims=True)) - 0.3
+    tokens = LDA.transform(counts) * (0.9 + counts.sum(axis=1, keepdims=True)) - 0.3
     np.testing.assert_allclose(found.tokens, tokens.sum(axis=0))
     of_documents = tokens / tokens.sum(axis=0)
     entropy = -(of_documents * np.log(of_documents)).sum(axis=0)
@@ -215,9 +208,8 @@ def test_tokens_are_counted_where_their_topics_are_known(kind, exposure):
     wanted = np.array([[5.0, 2.0], [0.0, 4.0], [0.0, 0.0]])
     found = pb.topics.diagnostics(model, corpus, n_words=2)
     np.testing.assert_allclose(found.tokens, wanted.sum(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(
-        found.document_entropy, [0.0, np.log(6) - (2 * np.log(2) + 4 * np.log(4)) / 6], atol=1e-12
-    )
+    entropies = [0.0, np.log(6) - (2 * np.log(2) + 4 * np.log(4)) / 6]
+    np.testing.assert_allclose(found.document_entropy, entropies, atol=1e-12)
     top = pb.topics.top_documents(model, corpus, 2)
     np.testing.assert_allclose(top.shares, [[5 / 7, 0.0], [1.0, 2 / 7]], atol=1e-12)
     shown = pb.interop.pyldavis_arguments(model, corpus)
@@ -228,26 +220,26 @@ def test_tokens_are_counted_where_their_topics_are_known(kind, exposure):
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([6 / 11, 5 / 11])
 
 
-def test_top_documents_hold_the_largest_shares(lda):
+def test_top_documents_hold_the_largest_shares():
     corpus = pb.Corpus([[9, 6, 4, 0, 0, 0, 0, 0], [0, 0, 0, 9, 9, 9, 0, 0]], WORDS, ["x", "y"])
-    top = pb.topics.top_documents(lda, corpus, n_documents=2)
+    top = pb.topics.top_documents(LDA, corpus, n_documents=2)
     assert top.ids[0].tolist() == ["x", "y"]
     assert top.ids[1].tolist() == ["y", "x"]
     assert (np.diff(top.shares, axis=1) <= 0).all()
 
 
-def page_of(lda, folder, **options):
+def page_of(folder, **options):
     rng = np.random.default_rng(3)
-    counts = np.vstack([rng.multinomial(40, lda.components_[d % 3]) for d in range(60)])
+    counts = np.vstack([rng.multinomial(40, LDA.components_[d % 3]) for d in range(60)])
     words = ["</script><b>urn</b>", *WORDS[1:]]
-    model = known_lda(0.3, lda.components_, vocabulary=words, random_state=0)
+    model = known_lda(0.3, LDA.components_, vocabulary=words, random_state=0)
     corpus = pb.Corpus(counts, words)
     path = pb.topics.report(model, corpus, folder / "report.html", title="A <title>", **options)
     return path, pb.log_likelihood(model, corpus, random_state=0)
 
 
-def test_the_report_holds_the_scores_and_nothing_from_elsewhere(lda, tmp_path):
-    path, scores = page_of(lda, tmp_path)
+def test_the_report_holds_the_scores_and_nothing_from_elsewhere(tmp_path):
+    path, scores = page_of(tmp_path)
     text = path.read_text()
     assert "A &lt;title&gt;" in text
     assert not re.search(r"https?://(?!www\.w3\.org)", text)
@@ -259,10 +251,10 @@ def test_the_report_holds_the_scores_and_nothing_from_elsewhere(lda, tmp_path):
     assert {word[0] for topic in found["topics"] for word in topic["words"]} >= {"ball", "gene"}
 
 
-def test_the_report_has_labels_excerpts_and_says_which_documents_they_are(lda, tmp_path):
+def test_the_report_has_labels_excerpts_and_says_which_documents_they_are(tmp_path):
     texts = [f"document {number} </script> " + "word " * 200 for number in range(60)]
     options = {"labels": ["urns", "genes", "laws"], "texts": texts, "part": "held out"}
-    path, _ = page_of(lda, tmp_path, **options)
+    path, _ = page_of(tmp_path, **options)
     found = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(), re.DOTALL)[1])
     assert found["part"] == "held out"
     for topic in found["topics"]:
@@ -272,8 +264,8 @@ def test_the_report_has_labels_excerpts_and_says_which_documents_they_are(lda, t
             assert len(document["excerpt"]) <= 280
 
 
-def test_the_report_opens_in_a_browser(lda, tmp_path):
-    path, scores = page_of(lda, tmp_path)
+def test_the_report_opens_in_a_browser(tmp_path):
+    path, scores = page_of(tmp_path)
     shown = in_browser(path)
     assert f"{scores.nats_per_token:.4f}" in shown
     assert shown.count("<article") == 3
@@ -290,13 +282,13 @@ def reported(documents, path):
         assert list(Path().iterdir()) == []
 
 
-def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_path, monkeypatch):
+def test_doubts_of_a_report_name_the_function_that_takes_more_samples(tmp_path, monkeypatch):
     module = importlib.import_module("polyabayes.topics.report")
-    scores = pb.log_likelihood(lda, [[1] * 8], "annealed", n_samples=20, random_state=0)
+    scores = pb.log_likelihood(LDA, [[1] * 8], "annealed", n_samples=20, random_state=0)
     shaky = replace(scores, n_replicates=10**6)
     monkeypatch.setattr(module, "log_likelihood", lambda *_, **__: shaky)
     with pytest.warns(errors.UnreliableErrorWarning) as caught:
-        pb.topics.report(lda, [[1] * 8], tmp_path / "report.html")
+        pb.topics.report(LDA, [[1] * 8], tmp_path / "report.html")
     assert "polyabayes.log_likelihood(model, documents, n_samples=" in str(caught[0].message)
     assert caught[0].filename == __file__
 
@@ -353,12 +345,9 @@ def test_words_by_four_orders_are_those_of_their_definitions():
 
 
 def test_passages_carry_their_topic():
-    model = known_lda(
-        0.5,
-        [[0.45, 0.45, 0.05, 0.05], [0.05, 0.05, 0.45, 0.45]],
-        vocabulary=["war", "army", "tax", "jobs"],
-        random_state=0,
-    )
+    topics = [[0.45, 0.45, 0.05, 0.05], [0.05, 0.05, 0.45, 0.45]]
+    words = ["war", "army", "tax", "jobs"]
+    model = known_lda(0.5, topics, vocabulary=words, random_state=0)
     texts = [
         "We speak of jobs and tax. The army is at war, and war it is! Good night.",
         "Taxes, that is: tax and jobs.\nAn army.",
@@ -385,15 +374,14 @@ def test_names_of_topics_are_kept_and_shown(tmp_path):
     counts = [[9, 0], [0, 9]]
     groups = pb.topics.by_group(loaded, counts, ["a", "b"])
     assert groups.labels == ["peace", "war"]
-    tables = (
+    for table in (
         groups,
         loaded.topic_weights(counts),
         loaded.topic_table(),
         pb.topics.topic_words(loaded),
         pb.topics.diagnostics(loaded, counts),
         pb.topics.top_documents(loaded, counts),
-    )
-    for table in tables:
+    ):
         assert set(table.to_frame()["topic"]) == {"peace", "war"}
     first = loaded.topic_table().to_frame().iloc[0]
     assert first["n_tokens"] == loaded.topic_counts_[["peace", "war"].index(first["topic"])]
@@ -440,6 +428,5 @@ def test_groups_know_sampling_weights():
         variance = (between + 2 * w**2 @ weights.std[rows] ** 2) / w.sum() ** 2
         np.testing.assert_allclose(found.std_errors[group], np.sqrt(variance))
     same = pb.topics.by_group(lda, corpus, "year", weights=np.full(30, 7.0))
-    np.testing.assert_allclose(
-        same.std_errors, pb.topics.by_group(lda, corpus, "year").std_errors, rtol=1e-12
-    )
+    without = pb.topics.by_group(lda, corpus, "year")
+    np.testing.assert_allclose(same.std_errors, without.std_errors, rtol=1e-12)
