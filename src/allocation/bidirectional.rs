@@ -100,8 +100,10 @@ struct Sides<'a> {
 impl Sides<'_> {
     /// ln of the mean of Ẑ over all chains.
     fn forward(&self, n_groups: u64, key: Key) -> Result<f64> {
-        let group =
-            |group| ln_sums(&self.path, self.betas, &mut key.unit(group).rng(), self.observer);
+        let group = |group| {
+            let mut rng = key.unit(group).rng();
+            Ok(ln_sums(&self.path, self.betas, &mut rng, self.observer)?.0)
+        };
         let groups: Result<Vec<Lanes>> = (0..n_groups).map(group).collect();
         Ok(groups?.into_iter().flatten().collect::<LogSum>().ln_mean())
     }
@@ -188,7 +190,7 @@ mod tests {
             let betas = annealing_schedule(&path, 6, key.unit(1), &()).unwrap();
             let run = |unit| {
                 let key = key.unit(2).unit(unit);
-                let forward = ln_sums(&&path, &betas, &mut key.unit(0).rng(), &()).unwrap();
+                let forward = ln_sums(&&path, &betas, &mut key.unit(0).rng(), &()).unwrap().0;
                 let mut chains = path.chains(&mut key.unit(1).rng(), &()).unwrap();
                 let sweep = |_| chains.sweep([1.0; LANES], SweepOrder::Forward, &()).unwrap();
                 (0..200).for_each(sweep);

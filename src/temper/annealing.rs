@@ -54,8 +54,8 @@ pub trait AnnealingPath<S: Stream> {
     fn step(&self, before: f64, after: f64, chains: &Self::Chains, ln_values: &mut Lanes);
 }
 
-/// ln Ẑ of all lanes: chains drawn from the reference, and one sweep at every β between the first,
-/// which is 0, and the last, which is 1. The mean of Ẑ is Σ γ_1.
+/// ln Ẑ of all lanes, and where they end: chains drawn from the reference, and one sweep at every β between
+/// the first, which is 0, and the last, which is 1. The mean of Ẑ is Σ γ_1.
 ///
 /// # Errors
 /// The errors of the path.
@@ -64,7 +64,7 @@ pub fn ln_sums<S: Stream, P: AnnealingPath<S>>(
     betas: &[f64],
     rng: &mut S,
     observer: &dyn Observer,
-) -> Result<Lanes> {
+) -> Result<(Lanes, P::Chains)> {
     let mut ln_values = [path.ln_factor(); _];
     let mut chains = path.draw(&path.level(betas[0]), &mut ln_values, rng, observer)?;
     for (step, pair) in betas.windows(2).enumerate() {
@@ -74,7 +74,7 @@ pub fn ln_sums<S: Stream, P: AnnealingPath<S>>(
         }
         path.step(pair[0], pair[1], &chains, &mut ln_values);
     }
-    Ok(ln_values)
+    Ok((ln_values, chains))
 }
 
 /// ln Ẑ of all lanes along the same path in reverse, from chains that are draws of the

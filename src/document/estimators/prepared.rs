@@ -1,8 +1,8 @@
 //! A sampler, and what it finds out about a document before the draws that count.
 
-use super::annealed;
 use super::annealed::rare::{RareTopics, Rarity, may_need};
 use super::annealed::urn_path::{self, Start, UrnPath};
+use super::annealed::{self, Ends};
 use super::fitted::{self, DirichletMixture};
 use super::runs::{Replicates, Runs};
 use super::sampler::Sampler;
@@ -121,6 +121,34 @@ impl<'a> Prepared<'a> {
             (Sampler::Annealed(_), Basis::Plain) => unreachable!("annealing has a basis"),
         };
         Ok(ln_values?.into())
+    }
+
+    /// The same, and where they end, if bursty topics are annealed from a mean field.
+    pub(crate) fn replicates_and_ends(
+        &self,
+        runs: Runs<'_>,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<(Replicates, Option<Ends>)> {
+        match &self.basis {
+            Basis::Path(path) if self.urn.bursts().is_some() && path.start == Start::MeanField => {
+                let (ln_sums, ends) =
+                    path.ln_urn_sums_and_ends(runs.n, runs.size(), rng, observer)?;
+                Ok((ln_sums.into(), Some(ends)))
+            }
+            _ => Ok((self.replicates(runs, rng, observer)?, None)),
+        }
+    }
+
+    /// Moves the start of annealing to where runs end.
+    pub(crate) fn move_to(
+        &mut self,
+        ends: &Ends,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let Basis::Path(path) = &mut self.basis else { return Ok(()) };
+        path.move_to(ends, REFINING, rng, observer)
     }
 
     /// The estimator that runs.

@@ -146,6 +146,11 @@ impl<U: UniformLanes> TopicChains<U> {
         &self.topics
     }
 
+    /// The same, of chains that go no further.
+    pub fn into_topics(self) -> Vec<[u16; LANES]> {
+        self.topics
+    }
+
     /// Tokens so far of each topic.
     pub fn balls(&self) -> &[Counts] {
         &self.balls

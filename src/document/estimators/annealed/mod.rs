@@ -11,6 +11,8 @@ use self::urn_path::{Start, UrnLevel, UrnPath};
 use super::runs::{add, in_lanes};
 use crate::control::Observer;
 use crate::error::Result;
+use crate::math::elementary::exp;
+use crate::math::pick;
 use crate::rng::{LANES, Lanes, Stream};
 use crate::temper::annealing::{self, AnnealingPath};
 use crate::urn::{LocalUrn, SweepOrder, TopicChains};
@@ -58,6 +60,36 @@ pub fn ln_urn_sums_reversed<S: Stream>(
     path.ln_urn_sums_reversed(topics, n_runs, n_temperatures, rng, observer)
 }
 
+/// Where runs end: the topics of all tokens, in the chains in lockstep with the largest weight, and ln of the
+/// weights of these.
+pub(crate) struct Ends {
+    ln_values: Lanes,
+    topics: Vec<[u16; LANES]>,
+}
+
+impl Ends {
+    #[cfg(test)]
+    pub(crate) fn put_into(&mut self, topic: u16) {
+        self.topics.fill([topic; LANES]);
+    }
+
+    fn largest(&self) -> f64 {
+        self.ln_values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Topics of all tokens of chains that are drawn by their weights, at equal distances from a dart.
+    fn drawn(&self, dart: f64) -> Vec<[u16; LANES]> {
+        let largest = self.largest();
+        let weights = self.ln_values.map(|x| exp(x - largest));
+        let total: f64 = weights.iter().sum();
+        let lanes: [usize; LANES] = std::array::from_fn(|place| {
+            let place = (place as f64 + dart) / LANES as f64;
+            pick(weights.iter().copied(), place * total).unwrap_or(0)
+        });
+        self.topics.iter().map(|topics| lanes.map(|lane| topics[lane])).collect()
+    }
+}
+
 impl UrnPath<'_> {
     /// ln Ẑ of independent chains through `n_temperatures` steps.
     pub(crate) fn ln_urn_sums(
@@ -67,8 +99,28 @@ impl UrnPath<'_> {
         rng: &mut impl Stream,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
+        Ok(self.ln_urn_sums_and_ends(n_runs, n_temperatures, rng, observer)?.0)
+    }
+
+    /// The same, and where the chains end.
+    pub(crate) fn ln_urn_sums_and_ends(
+        &self,
+        n_runs: usize,
+        n_temperatures: usize,
+        rng: &mut impl Stream,
+        observer: &impl Observer,
+    ) -> Result<(Vec<f64>, Ends)> {
         let ladder = SteppedPath::new(self, n_temperatures, observer)?;
-        in_lanes(n_runs, || Ok(vec![annealing::ln_sums(&ladder, &ladder.betas, rng, observer)?]))
+        let mut ends = Ends { ln_values: [f64::NEG_INFINITY; _], topics: Vec::new() };
+        let ln_sums = in_lanes(n_runs, || {
+            let (ln_values, chains) = annealing::ln_sums(&ladder, &ladder.betas, rng, observer)?;
+            let found = Ends { ln_values, topics: chains.into_topics() };
+            if ends.topics.is_empty() || found.largest() > ends.largest() {
+                ends = found;
+            }
+            Ok(vec![ln_values])
+        })?;
+        Ok((ln_sums, ends))
     }
 
     /// ln Ẑ of chains that go backwards from topics that are a draw of their posterior.

@@ -5,13 +5,14 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
+use super::Ends;
 use super::independent_words::IndependentWords;
 use super::rare::{RareTopics, Rarity};
 use super::single_topic;
 use crate::control::Observer;
 use crate::document::estimators::mean_field::{self, MeanField};
 use crate::error::Result;
-use crate::rng::{LANES, Stream};
+use crate::rng::{LANES, Stream, UniformLanes};
 use crate::urn::{
     BurstTarget, Bursts, LEFT_OUT, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget,
 };
@@ -167,35 +168,60 @@ impl<'a> UrnPath<'a> {
         observer: &impl Observer,
     ) -> Result<Self> {
         let mut path = UrnPath::new(urn, start, FIRST_ITERATIONS, observer)?;
-        let mut held = path.refine(n_sweeps, rng, observer)?;
-        if start.lowers() {
-            return Ok(path);
+        let mut chains = TopicChains::new(urn, rng)?;
+        chains.extend_all(path.level(0.0).target(), observer, |_| {})?;
+        path.refine_from(chains, n_sweeps, observer)?;
+        Ok(path)
+    }
+
+    /// Moves the start to where runs end, each by its weight, and some sweeps on.
+    pub(crate) fn move_to<S: Stream>(
+        &mut self,
+        ends: &Ends,
+        n_sweeps: usize,
+        rng: &mut S,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let mut chains = TopicChains::new(self.urn, rng)?;
+        let dart = chains.uniforms()[0];
+        chains.refill(&ends.drawn(dart));
+        self.refine_from(chains, n_sweeps, observer)
+    }
+
+    /// Moves the start to chains, and finds the lists of topics.
+    fn refine_from(
+        &mut self,
+        chains: TopicChains<impl UniformLanes>,
+        n_sweeps: usize,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let mut held = self.refine(chains, n_sweeps, observer)?;
+        if self.start.lowers() {
+            return Ok(());
         }
-        let lists = match path.independent_words(observer)? {
-            None => Shortlists::new(urn, &path.expected, LEFT_OUT),
+        let lists = match self.independent_words(observer)? {
+            None => Shortlists::new(self.urn, &self.expected, LEFT_OUT),
             Some(words) => {
                 words.add_expected(&mut held);
-                Shortlists::of_tokens(urn, &held, LEFT_OUT)
+                Shortlists::of_tokens(self.urn, &held, LEFT_OUT)
             }
         };
-        path.lists = lists.if_short(urn);
-        if has_small(urn) {
-            path.bend = 3;
+        self.lists = lists.if_short(self.urn);
+        if has_small(self.urn) {
+            self.bend = 3;
         }
-        Ok(path)
+        Ok(())
     }
 
     /// Moves the start to the balls that chains hold on average at the end of annealing. Returns the
     /// tokens of each distinct word that each topic has there, where topics are bursty.
-    fn refine<S: Stream>(
+    fn refine(
         &mut self,
+        mut chains: TopicChains<impl UniformLanes>,
         n_sweeps: usize,
-        rng: &mut S,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
         let urn = self.urn;
-        let mut chains = TopicChains::new(urn, rng)?;
-        chains.extend_all(self.level(0.0).target(), observer, |_| {})?;
         let n_averaged = n_sweeps.div_ceil(2);
         let mut sums = vec![0.0; urn.n_topics()];
         let all = if self.start == Start::MeanField && has_small(urn) {

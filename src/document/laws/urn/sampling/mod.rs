@@ -27,14 +27,16 @@ pub(crate) fn estimate(
     observer: &impl Observer,
 ) -> Result<Score> {
     let sizing = Sizing { urn, settings, observer };
-    let (prepared, choice) = sizing.ready(rng)?;
-    let sampler = prepared.sampler;
-    let size = sizing.made(&prepared, choice.size);
-    let mut n_each = sizing.runs_each(&prepared, size);
+    let mut ready = sizing.ready(rng)?;
+    let sampler = ready.0.sampler;
+    let size = sizing.made(&ready.0, ready.1.size);
+    let mut n_each = sizing.runs_each(&ready.0, size);
     let n = n_each * settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
     let Replicates { mut ln_values, is_heavy } =
-        prepared.replicates(Runs { n, sizes: &sizes }, rng, observer)?;
+        sizing.replicates(&mut ready, Runs { n, sizes: &sizes }, rng)?;
+    let (prepared, choice) = ready;
+    let size = sizing.made(&prepared, choice.size);
     if prepared.opening == Opening::Softened {
         // Most runs end where little is, nats apart: the error is that of their means.
         let mean = |runs: &[f64]| runs.iter().copied().collect::<LogSum>().ln_mean();
