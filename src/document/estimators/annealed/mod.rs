@@ -4,15 +4,15 @@ pub(in crate::document) mod rare;
 pub(in crate::document) mod single_topic;
 pub(in crate::document) mod urn_path;
 
+mod ends;
 mod independent_words;
 
+pub(crate) use self::ends::Ends;
 use self::independent_words::IndependentWords;
 use self::urn_path::{Start, UrnLevel, UrnPath};
 use super::runs::{add, in_lanes};
 use crate::control::Observer;
 use crate::error::Result;
-use crate::math::elementary::exp;
-use crate::math::pick;
 use crate::rng::{LANES, Lanes, Stream};
 use crate::temper::annealing::{self, AnnealingPath};
 use crate::urn::{LocalUrn, SweepOrder, TopicChains};
@@ -58,36 +58,6 @@ pub fn ln_urn_sums_reversed<S: Stream>(
 ) -> Result<Vec<f64>> {
     let path = UrnPath::new(urn, start, MEAN_FIELD_ITERATIONS, observer)?;
     path.ln_urn_sums_reversed(topics, n_runs, n_temperatures, rng, observer)
-}
-
-/// Where runs end: the topics of all tokens, in the chains in lockstep with the largest weight, and ln of the
-/// weights of these.
-pub(crate) struct Ends {
-    ln_values: Lanes,
-    topics: Vec<[u16; LANES]>,
-}
-
-impl Ends {
-    #[cfg(test)]
-    pub(crate) fn put_into(&mut self, topic: u16) {
-        self.topics.fill([topic; LANES]);
-    }
-
-    fn largest(&self) -> f64 {
-        self.ln_values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    }
-
-    /// Topics of all tokens of chains that are drawn by their weights, at equal distances from a dart.
-    fn drawn(&self, dart: f64) -> Vec<[u16; LANES]> {
-        let largest = self.largest();
-        let weights = self.ln_values.map(|x| exp(x - largest));
-        let total: f64 = weights.iter().sum();
-        let lanes: [usize; LANES] = std::array::from_fn(|place| {
-            let place = (place as f64 + dart) / LANES as f64;
-            pick(weights.iter().copied(), place * total).unwrap_or(0)
-        });
-        self.topics.iter().map(|topics| lanes.map(|lane| topics[lane])).collect()
-    }
 }
 
 impl UrnPath<'_> {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use super::Ends;
+use super::ends::Ends;
 use super::independent_words::IndependentWords;
 use super::rare::{RareTopics, Rarity};
 use super::single_topic;
