@@ -62,22 +62,19 @@ OPTIONS_OF_TABLES = {*kinds.READ, "text", "ids", "document", "word", "count", "m
 
 
 def reader_of(
-    path: Path,
-    name: str | None,
-    readers: dict[str, Callable[..., T]],
-    piped: str,
-    options: dict[str, Any],
+    path: Path, name: str | None, readers: dict[str, Callable[..., T]], options: dict[str, Any]
 ) -> Callable[..., T]:
     """Reader of format `name`, by default from the path; `piped` reads standard input."""
+    is_corpus = "text" in readers
+    piped = "ldac" if is_corpus else "tns"
     with reading(path):
         if path != STANDARD_INPUT and not path.exists():
             raise FileAccessError(f"{path} does not exist")
-        if path.is_dir() and "text" not in readers:
+        if path.is_dir() and not is_corpus:
             raise FileAccessError(f"cannot read {path}: it is a folder")
         if path != STANDARD_INPUT and not path.is_dir():
             open_regular(path).close()
     if name is None:
-        is_corpus = "text" in readers
         name = piped if path == STANDARD_INPUT else format_of(path)
         if name == "text" and path.is_dir():
             kinds.refuse_other_folders(path, options)
@@ -90,9 +87,8 @@ def reader_of(
             name = "csv" if is_table else name
     if name is None or checks.text("format", name) not in readers:
         known = f"name it by {argument('format')}; known are {', '.join(readers)}"
-        other = "read_tensor" if name in TENSOR_READERS else "read_corpus"
-        if name in READERS or name in TENSOR_READERS:
-            known = f"polyabayes.{other} reads it; else {known}"
+        if name in READERS:
+            known = f"polyabayes.read_corpus reads it; else {known}"
         what = f"unknown format {name!r} here" if name else f"{path} does not show its format"
         raise InvalidArgumentError(f"{what}; {known}")
     if path == STANDARD_INPUT and name != piped:

@@ -20,8 +20,6 @@ from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COMMENT, COUNT, PLACE, check_lines, numbers_of
 
-Shape = tuple[int, ...]
-
 _CELLS_A_WRITE = 1 << 16
 _MOST_AXES = 10_000
 
@@ -77,7 +75,7 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
             handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
 
 
-def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
+def _read_cells(path: Path, shape: _cells.Shape | None) -> NDArray[np.uint64]:
     """Coordinates and count of each line, shape (n_lines, n_axes + 1)."""
     tables: list[NDArray[np.uint64]] = []
     n_axes = None if shape is None else len(shape)
@@ -108,7 +106,7 @@ def _modes_path(path: Path) -> Path:
     return files.sibling(path, ".modes.json")
 
 
-def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] | None:
+def _read_modes(path: Path) -> tuple[_cells.Axes, _cells.Shape, _cells.AxisLabels] | None:
     """Names, sizes and labels of the axes; None if there is no such file.
 
     The content is ``{"modes": [{"name": str, "size": int, "labels": [str, ...]}, ...]}``;
