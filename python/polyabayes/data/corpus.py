@@ -323,8 +323,7 @@ class Corpus(DocumentCounts):
         """
         if not sources.is_anndata(adata):
             raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
-        corpus = cls._made(sources.anndata(adata, layer))
-        return corpus if exposure is None else corpus.with_exposure(exposure)
+        return cls._made(sources.anndata(adata, layer)).with_exposure(exposure)
 
     @classmethod
     def _made(cls, found: Source, name: str = "counts") -> Self:

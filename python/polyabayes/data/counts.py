@@ -329,17 +329,15 @@ def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
     return found
 
 
-def warn_of_sums(
-    frame: Any, columns: Any, told: Any, values: Any, call: Callable[[str], str]
-) -> None:
+def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[str], str]) -> None:
     """Warn of levels of columns that count as much as all others of theirs.
 
-    Of the `columns` that are read, these are among `told`; others are labels that are left out.
+    Of the columns that are `read`, these are among `told`; others are labels that are left out.
     `call` makes code of the change to the table.
     """
-    left = [x for x in frame.select_dtypes(["object", "string", "category"]) if x not in columns]
+    left = [x for x in frame.select_dtypes(["object", "string", "category"]) if x not in read]
     left = [x for x in left if 2 * frame[x].nunique() <= len(frame)]
-    held = {x: frame[x].factorize() for x in (*columns, *left)}
+    held = {x: frame[x].factorize() for x in (*read, *left)}
     names = [*held] if left or len(told) else []
     found = totals(np.stack([held[x][0] for x in names], axis=1), values) if names else ()
     sums = {names[k]: str(held[names[k]][1][level]) for k, level in found}

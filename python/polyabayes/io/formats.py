@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
@@ -22,6 +22,7 @@ from polyabayes.io.tensors import npz as tensor_npz, tns
 from polyabayes.io.text import read_text
 
 T = TypeVar("T")
+Writer: TypeAlias = Callable[[T, Path], None]
 
 
 class Format(NamedTuple):
@@ -29,9 +30,9 @@ class Format(NamedTuple):
 
     endings: str
     read: Callable[..., Corpus]
-    write: Callable[[Corpus, Path], None] | None = None
+    write: Writer[Corpus] | None = None
     read_tensor: Callable[..., CountTensor] | None = None
-    write_tensor: Callable[[CountTensor, Path], None] | None = None
+    write_tensor: Writer[CountTensor] | None = None
 
 
 _TABLES = ".csv .tsv .tab .all .gct .maf .sf .results"
@@ -64,7 +65,7 @@ OPTIONS_OF_TABLES = {*kinds.READ, "text", "ids", "document", "word", "count", "m
 def reader_of(
     path: Path, name: str | None, readers: dict[str, Callable[..., T]], options: dict[str, Any]
 ) -> Callable[..., T]:
-    """Reader of format `name`, by default from the path; `piped` reads standard input."""
+    """Reader of format `name`, by default that of the path; standard input has one."""
     is_corpus = "text" in readers
     piped = "ldac" if is_corpus else "tns"
     with reading(path):
@@ -100,9 +101,7 @@ def reader_of(
     return readers[name]
 
 
-def writer_of(
-    path: Path, writers: dict[str, Callable[[T, Path], None]]
-) -> Callable[[T, Path], None]:
+def writer_of(path: Path, writers: dict[str, Writer[T]]) -> Writer[T]:
     """Writer of the format that the path names."""
     name = format_of(path)
     if name not in writers or (name == "npz" and path.suffix == ".gz"):
