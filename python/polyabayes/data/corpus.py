@@ -387,11 +387,10 @@ def _parts_of(corpus: Corpus) -> Source:
 
 
 def _joined(blocks: list[Any], name: str) -> Source:
-    parts = [as_corpus(block, f"block {number} of {name}") for number, block in enumerate(blocks)]
+    parts: list[Any] = [as_corpus(block, f"block {k} of {name}") for k, block in enumerate(blocks)]
     first = parts[0]
     for number, part in enumerate(parts):
-        words: tuple[Any, Any] = part.vocabulary, first.vocabulary
-        if part.n_words != first.n_words or not np.array_equal(*words):
+        if part.n_words != first.n_words or not np.array_equal(part.vocabulary, first.vocabulary):
             raise InvalidArgumentError(CALLS["other words"].format(number, name))
 
     joined: Any = {"ids": np.concatenate, "exposure": np.concatenate, "metadata": joined_metadata}
