@@ -112,10 +112,9 @@ class Corpus(DocumentCounts):
         self.ids = None if names is None else _counts.checked_labels(names, "ids")
         if self.vocabulary is not None:
             self.counts = self._widened_to(len(self.vocabulary)).counts
-        for part, labels, size, unit in (
-            ("vocabulary", self.vocabulary, self.n_words, "words (columns)"),
-            ("ids", self.ids, self.n_documents, "documents (rows)"),
-        ):
+        of_words = ("vocabulary", self.vocabulary, self.n_words, "words (columns)")
+        of_documents = ("ids", self.ids, self.n_documents, "documents (rows)")
+        for part, labels, size, unit in (of_words, of_documents):
             if labels is not None and len(labels) != size:
                 told = CALLS["entries"].format(part, len(labels), size, unit)
                 turned = CALLS["other axis"].format(argument("transpose", True))
@@ -324,8 +323,7 @@ class Corpus(DocumentCounts):
         """
         if not sources.is_anndata(adata):
             raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
-        corpus = cls._made(sources.anndata(adata, layer))
-        return corpus if exposure is None else corpus.with_exposure(exposure)
+        return cls._made(sources.anndata(adata, layer)).with_exposure(exposure)
 
     @classmethod
     def _made(cls, found: Source, name: str = "counts") -> Self:
@@ -389,15 +387,13 @@ def _parts_of(corpus: Corpus) -> Source:
 
 
 def _joined(blocks: list[Any], name: str) -> Source:
-    parts = [as_corpus(block, f"block {number} of {name}") for number, block in enumerate(blocks)]
+    parts: list[Any] = [as_corpus(block, f"block {k} of {name}") for k, block in enumerate(blocks)]
     first = parts[0]
     for number, part in enumerate(parts):
-        words: tuple[Any, Any] = part.vocabulary, first.vocabulary
-        if part.n_words != first.n_words or not np.array_equal(*words):
+        if part.n_words != first.n_words or not np.array_equal(part.vocabulary, first.vocabulary):
             raise InvalidArgumentError(CALLS["other words"].format(number, name))
 
-    joined: dict[str, Any] = {"ids": np.concatenate, "exposure": np.concatenate}
-    joined["metadata"] = joined_metadata
+    joined: Any = {"ids": np.concatenate, "exposure": np.concatenate, "metadata": joined_metadata}
     for name, join in joined.items():
         values = [getattr(part, name) for part in parts]
         joined[name] = None if any(value is None for value in values) else join(values)

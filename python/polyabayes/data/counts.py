@@ -74,8 +74,7 @@ def checked_words(words: Any) -> Words:
     words = getattr(words, "token2id", words)
     if isinstance(words, Mapping) and all(isinstance(x, Integral) for x in words.values()):
         word_of = {column: word for word, column in words.items()}
-        columns = range(max(word_of, default=-1) + 1)
-        words = [word_of.get(column, f"#{column}") for column in columns]
+        words = [word_of.get(k, f"#{k}") for k in range(max(word_of, default=-1) + 1)]
     return distinct(checked_labels(words, "vocabulary"), "vocabulary holds the word", remedy)
 
 
@@ -181,10 +180,9 @@ def checked_labels(labels: Any, name: str) -> Words:
         column = "; Corpus.from_table takes the name of a column" if name == "ids" else ""
         raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}{column}")
     entries = list(labels)
-    for position, label in enumerate(entries):
+    for place, label in enumerate(entries):
         if not isinstance(label, str):
-            told = CALLS["no str"].format(name, position, label, type(label).__name__)
-            raise InvalidTypeError(told)
+            raise InvalidTypeError(CALLS["no str"].format(name, place, label, type(label).__name__))
     # Lone surrogates, such as Python makes of bytes of a file name that are no UTF-8.
     if half := re.search("(?m)^.*?[\ud800-\udfff]", "\n".join(entries)):
         raise InvalidArgumentError(CALLS["half"].format(name, half[0]))
@@ -228,7 +226,7 @@ def values_of_frame(frame: Any, name: str) -> Any:
     try:
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError, OverflowError) as error:
-        raise _not_numbers(name, error) from error
+        raise InvalidTypeError(CALLS["no number"].format(name, error)) from error
 
 
 def count_array(values: Any, name: str) -> NDArray[Any]:
@@ -242,16 +240,12 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         exact = np.array(array.tolist()) if are_objects else array
         array = array.astype(np.float64) if are_objects and exact.dtype.kind in "OU" else exact
     except (TypeError, ValueError, OverflowError) as error:
-        raise _not_numbers(name, error) from error
+        raise InvalidTypeError(CALLS["no number"].format(name, error)) from error
     if isinstance(values, (str, bytes, os.PathLike)):
         raise InvalidTypeError(CALLS["a path"].format(name=name, path=f"{os.fspath(values)!r:.60}"))
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise InvalidTypeError(CALLS["no counts"].format(name, type(values).__name__, array.dtype))
     return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
-    return InvalidTypeError(CALLS["no number"].format(name, error))
 
 
 def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
@@ -326,8 +320,7 @@ def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
             sizes = [len(np.unique(x)) for x in coordinates.T]
             pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
             is_it = levels == level
-            own = coordinates[is_it].max(axis=0)
-            is_own = ((coordinates == own) == is_it[:, None]).all(axis=0)
+            is_own = ((coordinates == coordinates[is_it].max(axis=0)) == is_it[:, None]).all(axis=0)
             kept = np.less(sizes, pairs)
             rest = coordinates * (kept & ~is_own if (kept & ~is_own).any() else kept)
             parts = (is_it, known & ~is_it)
@@ -336,21 +329,18 @@ def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
     return found
 
 
-def warn_of_sums(
-    frame: Any, columns: Any, told: Any, values: Any, call: Callable[[str], str]
-) -> None:
+def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[str], str]) -> None:
     """Warn of levels of columns that count as much as all others of theirs.
 
-    Of the `columns` that are read, these are among `told`; others are labels that are left out.
+    Of the columns that are `read`, these are among `told`; others are labels that are left out.
     `call` makes code of the change to the table.
     """
-    left = [x for x in frame.select_dtypes(["object", "string", "category"]) if x not in columns]
+    left = [x for x in frame.select_dtypes(["object", "string", "category"]) if x not in read]
     left = [x for x in left if 2 * frame[x].nunique() <= len(frame)]
-    held = {x: frame[x].factorize() for x in (*columns, *left)}
+    held = {x: frame[x].factorize() for x in (*read, *left)}
     names = [*held] if left or len(told) else []
     found = totals(np.stack([held[x][0] for x in names], axis=1), values) if names else ()
     sums = {names[k]: str(held[names[k]][1][level]) for k, level in found}
     if sums := {x: level for x, level in sums.items() if x in told or x in left}:
         code = f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({[*sums.values()]}).all(axis=1)]"
-        odd = some([*sums.values()]), some([*sums])
-        warn(CALLS["sums"].format(*odd, call(code)), DataWarning)
+        warn(CALLS["sums"].format(some([*sums.values()]), some([*sums]), call(code)), DataWarning)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -271,9 +271,7 @@ class DocumentCounts(Selectable):
             raise InvalidArgumentError("no vocabulary: give one, as Corpus(counts, vocabulary=...)")
         return self._matched(*columns_of_words(vocabulary), unseen)
 
-    def _matched(
-        self, wanted: Words, column_of: Mapping[str, int], unseen: str
-    ) -> tuple[Self, int]:
+    def _matched(self, wanted: Words, column_of: dict[str, int], unseen: str) -> tuple[Self, int]:
         """The documents over words in these columns, and the number of tokens dropped."""
         assert self.vocabulary is not None
         if not len(wanted):

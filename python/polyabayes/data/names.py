@@ -10,10 +10,8 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-_FILES = (Path(__file__).with_name(f"{name}.txt") for name in ("names", "calls"))
-_NAMES, CALLS = (
-    dict(line.split("\t") for line in path.read_text("utf-8").splitlines()) for path in _FILES
-)
+_TEXTS = (Path(__file__).with_name(f"{x}.txt").read_text("utf-8") for x in ("names", "calls"))
+_NAMES, CALLS = (dict(line.split("\t") for line in text.splitlines()) for text in _TEXTS)
 NAMES = {kind: tuple(names.split("|")) for kind, names in _NAMES.items()}
 # Headers of names and of measures, which count no word, words that are no genes in lower case, and
 # kinds of headers, without blanks and signs.

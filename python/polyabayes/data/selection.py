@@ -292,19 +292,17 @@ class Selectable:
         """Values of the documents in their order: given, or a column of the metadata by name."""
         if not isinstance(given, str):
             return rows_by_name(name, given, self.ids)
-        column = given
-        if self.metadata is None or column not in self.metadata:
-            known = ", ".join(map(repr, () if self.metadata is None else self.metadata.columns))
-            option = argument(name, column)
-            raise InvalidArgumentError(CALLS["no metadata"].format(option, known or "none"))
-        return self.metadata[column]
+        columns: Any = () if self.metadata is None else self.metadata.columns
+        if self.metadata is None or given not in columns:
+            told = argument(name, given), ", ".join(map(repr, columns)) or "none"
+            raise InvalidArgumentError(CALLS["no metadata"].format(*told))
+        return self.metadata[given]
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
         """One value for each document: given, or a column of the metadata."""
         values = self._rows(name, given)
         if np.shape(values) != (len(self),):
-            told = CALLS["one label"].format(argument(name), len(self), np.shape(values))
-            raise InvalidArgumentError(told)
+            raise checks.wrong(name, given, CALLS["one label"].format(len(self), np.shape(values)))
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:

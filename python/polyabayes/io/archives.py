@@ -43,9 +43,8 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
                 raise FileFormatError(f"{path} holds the array {name!r} twice")
             if member.flag_bits & 1:
                 raise FileFormatError(f"{path}: {member.filename!r} is encrypted; decrypt it first")
-            with archive.open(member) as content:
-                about = f"{path}: {member.filename!r}"
-                arrays[name] = _read_array(about, content, member.file_size)
+            with archive.open(member) as held:
+                arrays[name] = _read_array(f"{path}: {member.filename!r}", held, member.file_size)
     if unknown and not arrays:
         raise FileFormatError(CALLS["npz"].format(str(path), unknown[0]))
     if unknown and wanted[0] in arrays:
@@ -57,7 +56,7 @@ def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
     read_header = _HEADERS.get(npy.read_magic(stream))
     if read_header is None:
         raise FileFormatError(f"{name} is of another version of NumPy")
-    shape, is_column_major, dtype = read_header(stream, _LONGEST_HEADER)
+    shape, is_fortran, dtype = read_header(stream, _LONGEST_HEADER)
     if dtype.kind not in "biufUS" or dtype.hasobject:
         raise FileFormatError(f"{name} holds {dtype}, not numbers or text")
     n_bytes = math.prod(shape) * dtype.itemsize
@@ -70,5 +69,4 @@ def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
         letters = np.frombuffer(content, dtype=np.dtype("u4").newbyteorder(dtype.byteorder))
         if (letters > _LAST_LETTER).any() or ((letters >= 0xD800) & (letters <= 0xDFFF)).any():
             raise FileFormatError(f"{name} holds codes that are no letters")
-    array = np.frombuffer(content, dtype=dtype).copy()
-    return array.reshape(shape, order="F" if is_column_major else "C")
+    return np.frombuffer(content, dtype).copy().reshape(shape, order="F" if is_fortran else "C")

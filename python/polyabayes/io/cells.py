@@ -49,8 +49,7 @@ def read_10x(
     if len(matrices) > 1:
         raise FileFormatError(CALLS["samples"].format(path, len(matrices), str(matrices[0])))
     is_file = path.is_file() and not path.name.removesuffix(".gz").endswith(_MATRIX)
-    parts = _of_h5(path, word) if is_file else _of_folder(path, matrices, word)
-    counts, names, kinds, barcodes = parts
+    counts, names, kinds, ids = _of_h5(path, word) if is_file else _of_folder(path, matrices, word)
     if feature_type is not None and len(set(kinds)) > 1:
         are_kept = np.array([kind == feature_type for kind in kinds])
         known = ", ".join(map(repr, sorted(set(kinds))))
@@ -62,7 +61,7 @@ def read_10x(
         warn(CALLS["one kind"].format(path.name, known, *told), DataWarning)
         counts, names = counts[:, are_kept], [*compress(names, are_kept)]
     with content_of(path):
-        return Corpus._made(Source(counts, _distinct(names), barcodes, words_are="measured"))
+        return Corpus._made(Source(counts, _distinct(names), ids, words_are="measured"))
 
 
 def _of_folder(path: Path, matrices: list[Path], word: str) -> _Parts:

@@ -154,7 +154,7 @@ def read_corpus(
     path = checked_path(path)
     if encoding is not None and not isinstance(vocabulary, (str, os.PathLike)):
         options["encoding"] = encoding
-    reader = reader_of(path, format, READERS, "ldac", options)
+    reader = reader_of(path, format, READERS, options)
     taken = inspect.signature(reader).parameters
     words = resolve_vocabulary(vocabulary, encoding or "utf-8")
     parts = {"encoding": encoding, "vocabulary": words}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
@@ -22,6 +22,7 @@ from polyabayes.io.tensors import npz as tensor_npz, tns
 from polyabayes.io.text import read_text
 
 T = TypeVar("T")
+Writer: TypeAlias = Callable[[T, Path], None]
 
 
 class Format(NamedTuple):
@@ -29,9 +30,9 @@ class Format(NamedTuple):
 
     endings: str
     read: Callable[..., Corpus]
-    write: Callable[[Corpus, Path], None] | None = None
+    write: Writer[Corpus] | None = None
     read_tensor: Callable[..., CountTensor] | None = None
-    write_tensor: Callable[[CountTensor, Path], None] | None = None
+    write_tensor: Writer[CountTensor] | None = None
 
 
 _TABLES = ".csv .tsv .tab .all .gct .maf .sf .results"
@@ -62,22 +63,19 @@ OPTIONS_OF_TABLES = {*kinds.READ, "text", "ids", "document", "word", "count", "m
 
 
 def reader_of(
-    path: Path,
-    name: str | None,
-    readers: dict[str, Callable[..., T]],
-    piped: str,
-    options: dict[str, Any],
+    path: Path, name: str | None, readers: dict[str, Callable[..., T]], options: dict[str, Any]
 ) -> Callable[..., T]:
-    """Reader of format `name`, by default from the path; `piped` reads standard input."""
+    """Reader of format `name`, by default that of the path; standard input has one."""
+    is_corpus = "text" in readers
+    piped = "ldac" if is_corpus else "tns"
     with reading(path):
         if path != STANDARD_INPUT and not path.exists():
             raise FileAccessError(f"{path} does not exist")
-        if path.is_dir() and "text" not in readers:
+        if path.is_dir() and not is_corpus:
             raise FileAccessError(f"cannot read {path}: it is a folder")
         if path != STANDARD_INPUT and not path.is_dir():
             open_regular(path).close()
     if name is None:
-        is_corpus = "text" in readers
         name = piped if path == STANDARD_INPUT else format_of(path)
         if name == "text" and path.is_dir():
             kinds.refuse_other_folders(path, options)
@@ -90,9 +88,8 @@ def reader_of(
             name = "csv" if is_table else name
     if name is None or checks.text("format", name) not in readers:
         known = f"name it by {argument('format')}; known are {', '.join(readers)}"
-        other = "read_tensor" if name in TENSOR_READERS else "read_corpus"
-        if name in READERS or name in TENSOR_READERS:
-            known = f"polyabayes.{other} reads it; else {known}"
+        if name in READERS:
+            known = f"polyabayes.read_corpus reads it; else {known}"
         what = f"unknown format {name!r} here" if name else f"{path} does not show its format"
         raise InvalidArgumentError(f"{what}; {known}")
     if path == STANDARD_INPUT and name != piped:
@@ -104,9 +101,7 @@ def reader_of(
     return readers[name]
 
 
-def writer_of(
-    path: Path, writers: dict[str, Callable[[T, Path], None]]
-) -> Callable[[T, Path], None]:
+def writer_of(path: Path, writers: dict[str, Writer[T]]) -> Writer[T]:
     """Writer of the format that the path names."""
     name = format_of(path)
     if name not in writers or (name == "npz" and path.suffix == ".gz"):

@@ -38,9 +38,8 @@ LOOKED_AT = OPEN + _STRICT
 def refuse_other_doors(path: Path, taker: str, options: dict[str, Any]) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
     what, remedy = _kind_by_name(path)
-    if remedy:
-        remedy = _filled(remedy, path, options.get("encoding"), (taker, options))
-        raise InvalidArgumentError(f"{path} is {what}: {remedy}")
+    if told := remedy and _filled(remedy, path, options.get("encoding"), (taker, options)):
+        raise InvalidArgumentError(f"{path} is {what}: {told}")
 
 
 def _kind_by_name(path: Path) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 from polyabayes._support import checks
@@ -93,8 +92,12 @@ def write_shards(
 def _blocks(
     corpus: Any, layer: str | None, vocabulary: VocabularyLike | None, options: dict[str, Any]
 ) -> Iterator[Corpus]:
-    path = checked_path(corpus, "corpus") if isinstance(corpus, (str, os.PathLike)) else None
-    kind = None if path is None else _kind_of(path)
+    path, kind = None, None
+    if isinstance(corpus, (str, os.PathLike)):
+        path = checked_path(corpus, "corpus")
+        kind = "ldac" if path == STANDARD_INPUT else format_of(path)
+        if kind not in ("ldac", "parquet"):
+            raise InvalidArgumentError(CALLS["blocks"].format(str(path)))
     if options and kind != "parquet":
         raise InvalidArgumentError(f"{argument(next(iter(options)))} is for a .parquet file")
     if not sources.is_anndata(corpus):
@@ -102,7 +105,7 @@ def _blocks(
     words = resolve_vocabulary(vocabulary)
     if path is not None:
         is_ldac = kind == "ldac"
-        yield from ldac_blocks(path, words) if is_ldac else parquet_blocks(path, words, options)
+        yield from ldac_blocks(path, words) if is_ldac else parquet_blocks(path, words, **options)
         return
     if isinstance(corpus, Iterator) or sources.is_stream(corpus):
         stream = iter(corpus)
@@ -127,11 +130,3 @@ def _blocks(
         return
     for start in range(0, len(corpus), BLOCK_DOCUMENTS):
         yield Corpus.from_anndata(corpus[start : start + BLOCK_DOCUMENTS], layer)
-
-
-def _kind_of(path: Path) -> str:
-    """Format of a file that is read in blocks, by its name."""
-    kind = "ldac" if path == STANDARD_INPUT else format_of(path)
-    if kind not in ("ldac", "parquet"):
-        raise InvalidArgumentError(CALLS["blocks"].format(str(path)))
-    return kind

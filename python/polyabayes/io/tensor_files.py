@@ -91,7 +91,7 @@ def read_tensor(
     path = checked_path(path)
     named = {"counts": counts, "sep": sep, "columns": columns, "encoding": encoding}
     options.update({name: value for name, value in named.items() if value is not None})
-    reader = reader_of(path, format, TENSOR_READERS, "tns", options)
+    reader = reader_of(path, format, TENSOR_READERS, options)
     # Names of columns that are not valid in a graph are changed for the axes.
     names = [axes] if isinstance(axes, str) else axes
     if names is not None and reader not in (read_factor_csv, read_factor_parquet):

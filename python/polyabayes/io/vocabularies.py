@@ -35,8 +35,7 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
     words = read_lines(path, encoding)
     is_tabbed = Path(path.name.removesuffix(".gz")).suffix.lower() == ".tsv"
     _refuse_numbers(path, words, is_tabbed)
-    if is_tabbed:
-        words = [line.partition("\t")[0] for line in words]
+    words = [line.partition("\t")[0] if is_tabbed else line for line in words]
     while words and not words[-1].strip():
         words.pop()
     if not words:

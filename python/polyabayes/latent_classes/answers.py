@@ -26,23 +26,10 @@ from polyabayes.data.conversion.table import DATE
 from polyabayes.data.counts import sums_of
 from polyabayes.data.names import CALLS, NAMES, headed, plain
 from polyabayes.data.naming import rows_by_name
+from polyabayes.data.tensors import non_answers
 from polyabayes.data.tensors.factors import alike, axis_names, complete_column, factor, one_column
-from polyabayes.data.tensors.non_answers import (
-    as_python,
-    further_headers,
-    marks_by_column,
-    ticks_of,
-    warn_of_answers,
-    without_missing,
-)
 from polyabayes.data.tensors.tensor import CountTensor
-from polyabayes.exceptions import (
-    DataWarning,
-    InvalidArgumentError,
-    InvalidCountsError,
-    InvalidTypeError,
-    argument,
-)
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidCountsError, argument
 
 # Levels of a column above which it is taken for a measurement or a name: rating scales have fewer.
 _MOST_LEVELS = 50
@@ -115,9 +102,8 @@ class Answers(NamedTuple):
     def take(self, rows: NDArray[Any]) -> Answers:
         """The answers of some rows."""
         covariates = None if self.covariates is None else self.covariates[rows]
-        return self._replace(
-            levels=self.levels[rows], weights=self.weights[rows], covariates=covariates
-        )
+        levels, weights = self.levels[rows], self.weights[rows]
+        return self._replace(levels=levels, weights=weights, covariates=covariates)
 
     def tensor(self) -> CountTensor:
         """Counts of the patterns of answers; weights with fractions as multiples of a small one."""
@@ -128,9 +114,8 @@ class Answers(NamedTuple):
         axes = axis_names(self.items)
         if len(set(axes)) < len(axes):
             axes = [f"item{number}" for number in range(len(axes))]
-        return CountTensor.from_coo(
-            self.levels, counts.astype(np.int64), axes, self.shape, self.labels, unknown=-1
-        )
+        cells = self.levels, counts.astype(np.int64)
+        return CountTensor.from_coo(*cells, axes, self.shape, self.labels, unknown=-1)
 
 
 class RowWeights(NamedTuple):
@@ -159,9 +144,8 @@ class RowWeights(NamedTuple):
         if counts is not None:
             how = "the pseudo-posterior has weights that sum to the effective number of rows, and "
             how += "numbers of classes are compared on a systematic sample of this size"
-        return (
-            f" Rows have sampling weights{named}, worth {self.n_effective:,.0f} rows (Kish); {how}."
-        )
+        worth = f"worth {self.n_effective:,.0f} rows (Kish)"
+        return f" Rows have sampling weights{named}, {worth}; {how}."
 
     def put(self, answers: Answers) -> Answers:
         """The rows of the fit with their weights; other rows are refused."""
@@ -186,8 +170,7 @@ def indicators(
 
 def ln_orders(tensor: CountTensor) -> float:
     """Ln of the number of orders of the rows of a tensor, each with the answers it lacks."""
-    shown = tensor.coordinates >= 0
-    _, pattern = np.unique(shown, axis=0, return_inverse=True)
+    _, pattern = np.unique(tensor.coordinates >= 0, axis=0, return_inverse=True)
     totals = np.bincount(pattern.ravel(), tensor.counts)
     return float(special.gammaln(totals + 1).sum() - special.gammaln(tensor.counts + 1).sum())
 
@@ -212,7 +195,7 @@ def read_answers(
     if weights is None and not isinstance(data, CountTensor):
         named = () if items is None else columns
         _refuse_counts(frame[[column for column in others if column not in named]], bool(named))
-    frame = without_missing(frame, columns, missing)
+    frame = non_answers.without_missing(frame, columns, missing)
     given = repr(weights) if isinstance(weights, str) else "weights"
     call += f"weights={given}, " * (weights is not None)
     beside = warn_of_non_answers(frame, columns, missing, call)
@@ -225,7 +208,7 @@ def read_answers(
     kinds[f"another answer in each row, or more than {_MOST_LEVELS}"] = names
     kinds["numbers that are not whole, and measured"] = measured
     if odd := [*unanswered, *alone, *names, *measured]:
-        if told := further_headers(frame, columns, has_counts=False)[1]:
+        if told := non_answers.further_headers(frame, columns, has_counts=False)[1]:
             raise InvalidArgumentError(told)
         kinds["names or properties of rows"] = [x for x in beside if x not in odd]
         told = "; ".join(f"{some(own, 8)}: {said}" for said, own in kinds.items() if own)
@@ -240,7 +223,7 @@ def read_answers(
             others = [column for column in odd if column not in blank]
             dropped = f".drop(columns={others})" * bool(others)
             told += f", or if blanks are answers, use frame{dropped}"
-            told += f".assign(**{ticks_of(frame, blank)})"
+            told += f".assign(**{non_answers.ticks_of(frame, blank)})"
         raise InvalidArgumentError(told)
     kinds_of = {column: getattr(frame[column].dtype, "kind", "O") for column in columns}
     most = min(_MOST_POINTS, max(len(frame) - 1, 2))
@@ -265,7 +248,7 @@ def read_answers(
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
         none = "frame.isna()"
-        if marks := marks_by_column(missing, columns):
+        if marks := non_answers.marks_by_column(missing, columns):
             own = marks if isinstance(missing, Mapping) else next(iter(marks.values()))
             none = f"({none} | frame.isin({own}))"
         told = some(frame.index[empty])
@@ -317,7 +300,7 @@ def warn_of_non_answers(
     if len(frame) > _FEW_ROWS and (scores := _scores(frame, left)):
         warn(CALLS["scores"].format(some(scores), argument("items"), scores), DataWarning)
     if left:
-        warn_of_answers(frame, left, missing, call)
+        non_answers.warn_of_answers(frame, left, missing, call)
     return ids
 
 
@@ -358,11 +341,7 @@ def _ends_with_a_summary(frame: DataFrame, items: Sequence[Any]) -> bool:
 
 
 def like_answers(
-    data: Any,
-    items: Sequence[str],
-    labels: Sequence[Sequence[str]],
-    weights: Any = None,
-    missing: Any = (),
+    data: Any, items: Sequence[str], labels: Sequence[Sequence[str]], weights: Any, missing: Any
 ) -> Answers:
     """Answers of new rows to the items of a fit; other levels are refused."""
     frame, counts = _frame_of(data, weights)
@@ -375,11 +354,9 @@ def like_answers(
     if lacking := [item for item in items if item not in named]:
         told = f"X has no column {lacking[0]!r}; the classes were fitted to {', '.join(items)}"
         raise InvalidArgumentError(told)
-    frame = without_missing(frame, [named[item] for item in items], missing, may_lack=True)
-    levels = [
-        known_levels(frame, named[item], list(known))
-        for item, known in zip(items, labels, strict=True)
-    ]
+    columns = [named[item] for item in items]
+    frame = non_answers.without_missing(frame, columns, missing, may_lack=True)
+    levels = [known_levels(frame, x, [*known]) for x, known in zip(columns, labels, strict=True)]
     return Answers(tuple(items), tuple(map(tuple, labels)), np.stack(levels, axis=1), counts)
 
 
@@ -392,12 +369,10 @@ def column_of(X: Any, name: str, y: Any, n_rows: int) -> Any:
         return one_column(frame, y)
     given = rows_by_name(name, y, checks.index_of(X))
     if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
-        rule = f"must hold one value for each row, got {given!r:.100}"
-        raise checks.wrong_type(name, given, rule)
+        raise checks.wrong_type(name, given, CALLS["one value"].format(given))
     values = import_pandas().Series(given)
     if len(values) != n_rows:
-        told = f"{argument(name)} has {len(values):,} values, but X has {n_rows:,} rows"
-        raise InvalidArgumentError(told)
+        raise checks.wrong(name, y, f"has {len(values):,} values, but X has {n_rows:,} rows")
     return values
 
 
@@ -419,7 +394,8 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
             raise InvalidArgumentError(CALLS["weighted"].format(argument("weights")))
         return _cells_of(data), data.counts.astype(np.float64)
     found = frame_of(data)
-    frame = _array_of(data) if found is None else found.set_axis(as_python(found.columns), axis=1)
+    names = [] if found is None else non_answers.as_python(found.columns)
+    frame = _array_of(data) if found is None else found.set_axis(names, axis=1)
     if not len(frame):
         raise InvalidArgumentError("X has no rows")
     for column in frame.columns:
@@ -449,11 +425,10 @@ def _refuse_counts(frame: DataFrame, has_items: bool) -> None:
 
 
 def _cells_of(tensor: CountTensor) -> DataFrame:
-    columns = {}
+    pandas, columns = import_pandas(), {}
     for axis, (name, labels) in enumerate(zip(tensor.axes, tensor.labels, strict=True)):
         texts: Any = list(map(str, range(tensor.shape[axis]) if labels is None else labels))
-        codes = tensor.coordinates[:, axis]
-        columns[name] = import_pandas().Categorical.from_codes(codes, texts)
+        columns[name] = pandas.Categorical.from_codes(tensor.coordinates[:, axis], texts)
     return data_frame(columns)
 
 
@@ -465,13 +440,13 @@ def _array_of(data: Any) -> DataFrame:
     if array.ndim != 2 or array.dtype.kind not in "biufOUS":
         told = CALLS["no answers"].format(type(data).__name__, array.shape)
         is_path = isinstance(data, (str, os.PathLike))
-        raise InvalidTypeError(told + "; read files by pandas.read_csv" * is_path)
+        raise checks.wrong_type("X", data, told + "; read files by pandas.read_csv" * is_path)
     return data_frame({f"x{column}": array[:, column] for column in range(array.shape[1])})
 
 
 def _columns(frame: DataFrame, items: Any) -> list[Any]:
     if isinstance(items, str):
-        raise InvalidTypeError(f"{argument('items')} must be a list of columns, got {items!r}")
+        raise checks.wrong_type("items", items, f"must be a list of columns, got {items!r}")
     columns = list(items)
     for column in columns:
         one_column(frame, column)
@@ -485,8 +460,8 @@ def _checked_weights(weights: Any, n_rows: int) -> Floats:
         return np.ones(n_rows)
     found = np.asarray(weights)
     if found.dtype.kind not in "biuf" or found.shape != (n_rows,):
-        told = CALLS["no weights"].format(argument("weights"), n_rows, found.dtype, found.shape)
-        raise InvalidTypeError(told)
+        told = CALLS["no weights"].format(n_rows, found.dtype, found.shape)
+        raise checks.wrong_type("weights", weights, told)
     found = found.astype(np.float64)
     bad = ~(np.isfinite(found) & (found >= 0))
     if bad.any():

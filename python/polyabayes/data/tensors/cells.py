@@ -139,8 +139,7 @@ def non_zeros(values: Any, name: str = "array") -> tuple[tuple[int, ...], Intege
             raise InvalidArgumentError(f"{name} is a single number; give an array with axes")
         index = np.nonzero(dense)
         return dense.shape, np.stack(index, axis=1), dense[index]
-    array = checked_sparse(values, name)
-    cells = array.tocoo()
+    cells = checked_sparse(values, name).tocoo()
     # Older releases of SciPy have only two dimensions, and no `coords`.
     index = cells.coords if hasattr(cells, "coords") else (cells.row, cells.col)
-    return array.shape, np.stack(index, axis=1).astype(np.int64), cells.data
+    return cells.shape, np.stack(index, axis=1).astype(np.int64), cells.data

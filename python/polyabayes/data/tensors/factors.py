@@ -50,8 +50,7 @@ def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     if n_found != 1:
         told = n_found or "no", name, ", ".join(map(str, frame.columns))
         raise InvalidArgumentError(CALLS["one column"].format(*told))
-    column: pd.Series[Any] = frame[name]
-    return column
+    return frame[name]
 
 
 def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
@@ -66,7 +65,7 @@ def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
 def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
     """Level of each row, -1 if missing, and the labels.
 
-    Categories keep their order; other values are sorted.
+    Categories keep their order; other values are sorted. Labels of whole numbers have no decimals.
     """
     column: Any = one_column(frame, name)
     if hasattr(column, "cat"):
@@ -78,23 +77,15 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
             raise InvalidTypeError(f"column {name!r} cannot be sorted: make it text") from error
     if not len(values):
         raise InvalidArgumentError(CALLS["no value"].format(name, [name]))
-    return codes.astype(np.int64), _texts(column, values)
+    is_whole = column.dtype.kind == "f" and all(float(value).is_integer() for value in values)
+    return codes.astype(np.int64), [str(int(x)) if is_whole else str(x) for x in values]
 
 
-def alike(
-    codes: Iterable[Integers], labels: Iterable[Any], names: Sequence[Any]
-) -> list[list[Any]]:
+def alike(codes: Iterable[Any], labels: Iterable[Any], names: Sequence[Any]) -> list[list[Any]]:
     """Names of columns that say the same in every row, in other words or codes, which come last."""
     found: dict[bytes, list[tuple[bool, Any]]] = {}
     for own, known, name in zip(codes, labels, names, strict=True):
         are_codes = all(number_of(str(x)) is not None for x in known)
         are_codes |= str(name).lower().endswith("code")
-        same = found.setdefault(import_pandas().factorize(own)[0].tobytes(), [])
-        same.append((are_codes, name))
+        found.setdefault(import_pandas().factorize(own)[0].tobytes(), []).append((are_codes, name))
     return [[x for _, x in sorted(own, key=lambda x: x[0])] for own in found.values() if own[1:]]
-
-
-def _texts(column: Any, values: Iterable[Any]) -> list[str]:
-    """Labels of values; those of whole numbers have no decimals."""
-    is_whole = column.dtype.kind == "f" and all(float(value).is_integer() for value in values)
-    return [str(int(value)) if is_whole else str(value) for value in values]

@@ -38,10 +38,8 @@ def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]
     marks = {str(column): own for column, own in given.items() if own is not None}
     for own in marks.values():
         is_list = isinstance(own, Collection) and not checks.is_single(own)
-        odd = [x for x in own if not np.isscalar(x) and x is not None] if is_list else [own]
-        if odd:
-            rule = "must be a list of answers, as [9, 'No answer'], or such a list by column, as "
-            raise checks.wrong_type("missing", odd[0], f"{rule}{{'q1': [9]}}, got {odd[0]!r:.60}")
+        if odd := [x for x in own if not np.isscalar(x) and x is not None] if is_list else [own]:
+            raise checks.wrong_type("missing", odd[0], CALLS["no mark"].format(odd[0]))
     if unknown := marks.keys() - set(map(str, columns)):
         raise checks.wrong("missing", missing, f"names {min(unknown)!r}, which is no column")
     # As numbers and texts of Python: calls in messages hold them.
@@ -106,8 +104,7 @@ def warn_of_answers(
         # KoboToolbox and ODK write choices beside a column for each.
         of_choice = re.compile(rf"{re.escape(str(item))}[/.:](?!\d+$)")
         are_beside = len([*filter(of_choice.match, map(str, frame.columns))]) > 1
-        are_texts = all(isinstance(x, str) for x in levels)
-        if sep := divider(levels) or " " * (are_beside and are_texts):
+        if sep := divider(levels) or " " * (are_beside and all(isinstance(x, str) for x in levels)):
             choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
             there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
             told, split = CALLS["choices there" if choices <= there else "choices"], ""
@@ -130,9 +127,8 @@ def warn_of_answers(
             named = {x: held for x, held in every.items() if held}
         warn(CALLS["marks"].format(told, argument("missing", named, call)), DataWarning)
     if len(blank) > 1:
-        told = f"{argument('missing', [], call)}; if answers, use {code}.assign(**"
-        told += ticks_of(frame, blank, code)
-        warn(CALLS["blanks"].format(some=some(blank, 3), told=told), DataWarning)
+        held = {"missing": argument("missing", [], call), "ticks": ticks_of(frame, blank, code)}
+        warn(CALLS["blanks"].format(some=some(blank, 3), code=code, **held), DataWarning)
     if spellings:
         warn(CALLS["spellings"].format(some([*spellings], 3), code, spellings), DataWarning)
 

@@ -157,19 +157,13 @@ class CountTensor:
 
     @classmethod
     def _from_cells(
-        cls,
-        coordinates: Integers,
-        counts: Integers,
-        axes: Axes,
-        shape: Any,
-        labels: Any,
-        least: int,
+        cls, cells: Integers, counts: Integers, axes: Axes, shape: Any, labels: Any, least: int
     ) -> CountTensor:
-        """Make a tensor from checked counts at unchecked coordinates."""
+        """Make a tensor from checked counts at unchecked cells."""
         names = _cells.checked_axis_labels(labels, axes)
-        sizes = _cells.checked_shape(shape, coordinates, axes, names)
-        _cells.refuse_outside(coordinates, sizes, axes, least)
-        return cls._from_checked(*canonical_cells(coordinates, counts), sizes, axes, names)
+        sizes = _cells.checked_shape(shape, cells, axes, names)
+        _cells.refuse_outside(cells, sizes, axes, least)
+        return cls._from_checked(*canonical_cells(cells, counts), sizes, axes, names)
 
     @classmethod
     def from_dense(cls, array: Any, axes: Sequence[str], labels: LabelsLike = None) -> CountTensor:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import STANDARD_INPUT, line_blocks, refuse_announced, replacing
+from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.data.names import CALLS
@@ -18,7 +18,6 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COUNT, check_lines, numbers_of, shown
 from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
 
-_MAX_ID = 2**31 - 2
 _DOCUMENT = rb"\d{1,18}+(?:[ \t]++\d{1,18}+:%b)*+" % COUNT
 
 # Bytes of a block if memory is limited; its numbers take about twenty times as much.
@@ -36,7 +35,7 @@ def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | Non
         raise FileFormatError(f"{path} holds no documents")
     rows = Rows.joined(parts)
     n_columns = rows.most_words if size is None else size
-    refuse_announced(path, len(rows.lengths), n_columns)
+    files.refuse_announced(path, len(rows.lengths), n_columns)
     return rows.corpus(n_columns, vocabulary)
 
 
@@ -47,10 +46,10 @@ def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]
     refused.
     """
     if (size := size_of_vocabulary(vocabulary, None)) is None:
-        if path == STANDARD_INPUT:
+        if path == files.STANDARD_INPUT:
             raise InvalidArgumentError("give the vocabulary: standard input shows no size of it")
         size = max((rows.most_words for rows in _rows(path, None, _STREAMED_BYTES)), default=1)
-        refuse_announced(path, 1, size)
+        files.refuse_announced(path, 1, size)
     for rows in _rows(path, size, _STREAMED_BYTES):
         yield rows.corpus(size, vocabulary)
 
@@ -61,7 +60,7 @@ def write_ldac(corpus: Corpus, path: Path) -> None:
     Words, if any, go to a file of the same name with the ending ``.vocab``.
     """
     counts = corpus.counts
-    with words_beside(corpus.vocabulary, path), replacing(path) as handle:
+    with words_beside(corpus.vocabulary, path), files.replacing(path) as handle:
         for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
             words, values = counts.indices[start:stop].tolist(), counts.data[start:stop].tolist()
             pairs = [f" {word}:{value}" for word, value in zip(words, values, strict=True)]
@@ -94,13 +93,12 @@ class Rows(NamedTuple):
 
 def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
     """Documents of a file, in blocks of about `n_bytes`, if given."""
-    limit = _MAX_ID + 1 if size is None else size
-    for first_line, block in line_blocks(path, *n_bytes):
+    limit = files.MAX_WORDS if size is None else size
+    for first_line, block in files.line_blocks(path, *n_bytes):
         check_lines(path, block, _DOCUMENT, "'M id:count id:count ...' of numbers", first_line)
         lines = block.split(b"\n")
         lengths = np.array([line.count(b":") for line in lines])
-        blank = [number for number, line in enumerate(lines, first_line) if not line.strip()]
-        if blank:
+        if blank := [n for n, line in enumerate(lines, first_line) if not line.strip()]:
             raise FileFormatError(f"{path}, line {blank[0]}: it is blank; an empty document is 0")
         values, heads = numbers_of(block), np.cumsum(2 * lengths + 1) - 2 * lengths - 1
         ids, counts = np.delete(values, heads).reshape(-1, 2).T

@@ -57,9 +57,8 @@ def write_npz(corpus: Corpus, path: Path) -> None:
     counts = corpus.counts
     arrays: dict[str, Any] = {"format": np.array(b"csr"), "shape": np.array(counts.shape)}
     arrays |= {name: getattr(counts, name) for name in ("data", *_COMPRESSED)}
-    held = {name: getattr(corpus, name) for name in _NAMES[:3]}
-    held = {name: part for name, part in held.items() if part is not None}
-    arrays |= {name: x.astype(str) if x.dtype == object else x for name, x in held.items()}
+    held = ((name, getattr(corpus, name)) for name in _NAMES[:3])
+    arrays |= {name: x.astype(str) if x.dtype == object else x for name, x in held if x is not None}
     if corpus.metadata is not None:
         arrays["metadata"] = np.frombuffer(frame_bytes(corpus.metadata), dtype=np.uint8)
     with replacing(path) as handle:

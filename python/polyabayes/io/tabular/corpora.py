@@ -59,9 +59,8 @@ def read_csv(
 
 def read_parquet(path: Path, vocabulary: Words | None = None, **options: Any) -> Corpus:
     """Read a Parquet file; the options are those of :func:`corpus_of_table`."""
-    frame = read_parquet_frame(path)
     with content_of(path):
-        table = FrameTable(frame, code=f"pandas.read_parquet({str(path)!r})")
+        table = FrameTable(read_parquet_frame(path), code=f"pandas.read_parquet({str(path)!r})")
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -107,20 +106,14 @@ def read_json_lines(
 
 
 def corpus_of_table(
-    path: Path,
-    table: Table,
-    vocabulary: Words | None = None,
-    *,
-    transpose: bool = False,
-    on_empty: str | None = None,
-    **options: Any,
+    path: Path, table: Table, vocabulary: Words | None, *, transpose: bool = False, **options: Any
 ) -> Corpus:
     """The corpus of the table of a file.
 
     The options are those of :class:`NamedColumns`, and those of texts: ``stem`` and those of
     CountVectorizer. With `transpose` rows are words, named by ``ids``, and columns documents.
     """
-    checked_on_empty(on_empty)
+    on_empty = checked_on_empty(options.pop("on_empty", None))
     named = NamedColumns.taken_from(options)
     check_text_options(options)
     if transpose:

@@ -243,9 +243,8 @@ class DelimitedTable(Table):
     ) -> tuple[list[str], Iterator[Record]]:
         """Names of the columns, and the other records; the first record adds to `found`."""
 
-        def then(**changes: Any) -> str:
-            other = replace(dialect, **changes)
-            return next_refusal(DelimitedTable(self.path, other, **self.given))
+        def then(**other: Any) -> str:
+            return next_refusal(DelimitedTable(self.path, replace(dialect, **other), **self.given))
 
         line, fields = next(records, (0, []))
         if not fields:
@@ -340,12 +339,10 @@ def next_refusal(table: Table) -> str:
     return ""
 
 
-def records_of(
-    path: Path, dialect: Dialect, found: list[Dialect] | None = None
-) -> Iterator[Record]:
+def records_of(path: Path, dialect: Dialect, into: list[Dialect] | None = None) -> Iterator[Record]:
     """The records of a file, without blank lines; the one reader of delimited text.
 
-    The dialect, with what the header shows of it, is added to `found`.
+    The dialect, with what the header shows of it, is added to `into`.
     """
     lines, sep, header = text_lines(path, dialect.encoding), dialect.sep, ""
     n_skipped = sum(1 for _ in islice(lines, dialect.skiprows)) - 1
@@ -362,11 +359,11 @@ def records_of(
     if sep not in header and dialect.columns is not None:
         sep = " "
     is_padded = sep == " " or f"{sep} " in header
-    if found is not None:
+    if into is not None:
         rows = (re.sub('"[^"]*"', '"', line).split(sep) for line in head[1:] if line.strip())
         first = ({x[:1] for x in own if x.strip() != "NA"} for own in zip(*rows, strict=False))
         quoted = [k for k, own in enumerate(first) if own == {'"'}]
-        found.append(replace(dialect, sep=sep, is_padded=is_padded, quoted=quoted))
+        into.append(replace(dialect, sep=sep, is_padded=is_padded, quoted=quoted))
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     given: dict[str, Any] = {"escapechar": dialect.escape, "skipinitialspace": is_padded}

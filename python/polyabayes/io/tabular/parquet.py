@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,24 +37,21 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
         return pandas.read_parquet(stream)
 
 
-def parquet_blocks(
-    path: Path, vocabulary: Words | None, options: Mapping[str, Any]
-) -> Iterator[Corpus]:
+def parquet_blocks(path: Path, vocabulary: Words | None, /, **options: Any) -> Iterator[Corpus]:
     """Documents of a table in blocks over one vocabulary; without it, a first pass gathers it.
 
     `options` are those of tables and of texts; further words are dropped. Rows of a document of a
     long table must be next to each other.
     """
-    rest = dict(options)
-    named = NamedColumns.taken_from(rest)
-    least, most = rest.pop("min_df", 1), rest.pop("max_df", 1.0)
+    named = NamedColumns.taken_from(options)
+    least, most = options.pop("min_df", 1), options.pop("max_df", 1.0)
 
     def read() -> Iterator[Source]:
         for frame in _batches(path, named):
             with content_of(path):
                 table = FrameTable(frame)
                 table.row_names = None
-                yield source_of_table(table, named, None, rest)
+                yield source_of_table(table, named, None, options)
 
     words: Words | list[str] | None = vocabulary
     if words is None:

@@ -24,9 +24,8 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
     for each axis with labels, ``labels_NAME``. `axes` override the names in the file.
     """
     arrays = read_archive(path, _PARTS, prefix="labels_")
-    for part in _PARTS:
-        if part not in arrays:
-            raise FileFormatError(CALLS["no tensor"].format(path, part))
+    if lacking := [part for part in _PARTS if part not in arrays]:
+        raise FileFormatError(CALLS["no tensor"].format(path, lacking[0]))
     names, shape = arrays["axes"].ravel().tolist(), arrays["shape"].ravel().tolist()
     if others := arrays.keys() - {f"labels_{name}" for name in names} - set(_PARTS):
         raise FileFormatError(f"{path} holds the array {min(others)!r:.60}, but no such axis")

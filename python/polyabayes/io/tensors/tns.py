@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COMMENT, COUNT, PLACE, check_lines, numbers_of
 
-Shape = tuple[int, ...]
-
 _CELLS_A_WRITE = 1 << 16
 _MOST_AXES = 10_000
 
@@ -31,9 +29,7 @@ def default_axes(n_axes: int) -> tuple[str, ...]:
     return tuple(f"mode{number}" for number in range(1, n_axes + 1))
 
 
-def read_tns(
-    path: Path, axes: Sequence[str] | None = None, *, shape: Sequence[int] | None = None
-) -> CountTensor:
+def read_tns(path: Path, axes: Sequence[str] | None = None, *, shape: Any = None) -> CountTensor:
     """Read a FROSTT tensor, plain or gzipped.
 
     A line holds the coordinates of a cell, counted from 1, and its count; comments start with
@@ -71,13 +67,16 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
         raise InvalidArgumentError("no .tns file holds missing values: write .npz")
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
-    with _modes_beside(tensor, path), files.replacing(path) as handle:
+    held = zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
+    modes = [{"name": x, "size": n, "labels": y if y is None else y.tolist()} for x, n, y in held]
+    content = json.dumps({"modes": modes}, indent=1).encode() + b"\n"
+    with files.beside(_modes_path(path), content), files.replacing(path) as handle:
         for start in range(0, len(table), _CELLS_A_WRITE):
             rows = table[start : start + _CELLS_A_WRITE]
             handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
 
 
-def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
+def _read_cells(path: Path, shape: _cells.Shape | None) -> NDArray[np.uint64]:
     """Coordinates and count of each line, shape (n_lines, n_axes + 1)."""
     tables: list[NDArray[np.uint64]] = []
     n_axes = None if shape is None else len(shape)
@@ -108,7 +107,7 @@ def _modes_path(path: Path) -> Path:
     return files.sibling(path, ".modes.json")
 
 
-def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] | None:
+def _read_modes(path: Path) -> tuple[_cells.Axes, _cells.Shape, _cells.AxisLabels] | None:
     """Names, sizes and labels of the axes; None if there is no such file.
 
     The content is ``{"modes": [{"name": str, "size": int, "labels": [str, ...]}, ...]}``;
@@ -128,10 +127,3 @@ def _read_modes(path: Path) -> tuple[tuple[str, ...], Shape, _cells.AxisLabels] 
         labels = _cells.checked_axis_labels([mode.get("labels") for mode in modes], axes)
         sizes, none = [mode["size"] for mode in modes], np.empty((0, len(axes)), np.int64)
         return axes, _cells.checked_shape(sizes, none, axes, labels), labels
-
-
-def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
-    """Context that writes the axes of a tensor next to the counts, which its body writes."""
-    held = zip(tensor.axes, tensor.shape, tensor.labels, strict=True)
-    modes = [{"name": x, "size": n, "labels": y if y is None else y.tolist()} for x, n, y in held]
-    return files.beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")
