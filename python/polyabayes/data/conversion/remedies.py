@@ -32,8 +32,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     shares, cells = table.presence(labels), _cells(table, names, ids)
     others = [name for name in labels if table.kind(name) != "cells" and name != ids]
     told = table.under_units or cells * (not others) or _marks(table, labels, numbers, ids)
-    told = told or _topics(table, labels, numbers)
-    told = told or f"shares are no counts: {shares}" * bool(shares)
+    told = told or _topics(table, labels, numbers) or CALLS["shares"].format(shares) * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
     told += f"; {table.events}" * (len(others) > 1 and not re.search("document|word|a text", told))
     told = _headless(table, names, labels, told) or told
