@@ -117,14 +117,14 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         return [told]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
     term = _term(table, terms, word)
-    is_long = _is_long(table, document, term, word, whole)
+    # Long tables have one column of counts.
+    is_long = word in labels or not table.is_distinct(document)
+    is_long &= document not in whole or len({*whole} - {document, term}) < 2
     counted = _counted(table, names, document, term, whole) if is_long and not count else count
     # Words that each occur once are names of rows.
     is_long &= bool(word or counted) or not table.is_distinct(term)
     answers = _answers(table, labels, dated)
-    are_roles = word in labels or any(
-        is_headed(x, "units") or is_headed(x, "items") for x in answers
-    )
+    are_roles = word in labels or any(is_headed(x, y) for x in answers for y in ("units", "items"))
     axes = [x for x in names if x not in (ids, counted)] if counted in whole else answers
     survey = _survey(table, axes, counted if counted in whole else None)
     is_survey = len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}
@@ -181,12 +181,6 @@ def _term(table: Table, names: Names, word: Name) -> str:
     named = items if word is None or word.lower() == "token" else [word]
     plain = [x for x in names if table.kind(x) != "number" and not is_headed(x, "units")]
     return [*named, *filter(None, [word]), *plain, *names][0]
-
-
-def _is_long(table: Table, document: str, term: str, word: Name, whole: Names) -> bool:
-    """Whether a table may have a row for each word of a document, and one column of counts."""
-    are_several = word is not None or not table.is_distinct(document)
-    return are_several and (document not in whole or len({*whole} - {document, term}) < 2)
 
 
 def _counted(table: Table, names: Names, document: str, term: str, whole: Names) -> Name:

@@ -398,8 +398,7 @@ class Table(Protocol):
             code = f"pandas.json_normalize([*itertools.chain(*{self.as_frame}[{name!r}])])"
             code += ", text='text'" * ("text" in entry)
             return f"polyabayes.Corpus.from_table({code})"
-        is_nested = not isinstance(entry, Hashable)
-        words = "itertools.chain(*row)" if is_nested else "row"
+        words = "row" if isinstance(entry, Hashable) else "itertools.chain(*row)"
         return f"polyabayes.Corpus({column}.map(lambda row: [*map(str, {words})]))"
 
     def marks_of_presence(self, names: Sequence[str]) -> dict[str, set[str]]:
@@ -457,8 +456,7 @@ class Table(Protocol):
             told = f"lists written as texts: make them lists, as by {column}.map(ast.literal_eval)"
         if told:
             raise InvalidTypeError(f"column {name!r} of {self.title} holds {told}")
-        header = [k for k, value in enumerate(values[:3]) if is_further_header([value])]
-        if header:
+        if header := [k for k, value in enumerate(values[:3]) if is_further_header([value])]:
             told = f"{self.place(header[-1])} is a further header of a survey: use "
             raise InvalidArgumentError(told + self.call(f".iloc[{header[-1] + 1}:]", text=name))
 
