@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date
 from itertools import pairwise
 from numbers import Real
@@ -182,11 +182,9 @@ class FrameTable(Table):
             rows = [*chosen.index[are_texts]] if self.row_names else []
             cells = dict.fromkeys((x, str(y)) for x in names for y in self.values(x))
             odd = [own for own in cells if not own[1].removesuffix(".0").isdigit()]
-            told = (self.remedy(x, None if y == "None" else y) for x, y in odd)
+            told: Iterable[str] = (self.remedy(x, None if y == "None" else y) for x, y in odd)
             if 0 < 2 * len(rows) < self.n_rows:
-                told = (
-                    f"; without {some(rows)}, use {self.call(f'.drop(index={x})')}" for x in [rows]
-                )
+                told = [f"; without {some(rows)}, use {self.call(f'.drop(index={rows})')}"]
             raise type(error)(f"{error.args[0]}{next(filter(None, told), '')}") from error
 
     def numbers(self, name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -32,8 +32,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     shares, cells = table.presence(labels), _cells(table, names, ids)
     others = [name for name in labels if table.kind(name) != "cells" and name != ids]
     told = table.under_units or cells * (not others) or _marks(table, labels, numbers, ids)
-    told = told or _topics(table, labels, numbers)
-    told = told or f"shares are no counts: {shares}" * bool(shares)
+    told = told or _topics(table, labels, numbers) or CALLS["shares"].format(shares) * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
     told += f"; {table.events}" * (len(others) > 1 and not re.search("document|word|a text", told))
     told = _headless(table, names, labels, told) or told
@@ -106,101 +105,56 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     """Options of documents in rows, of their words in rows, and code for answers in columns."""
     others = [x for x in names if (x in labels or counts_nothing(x)) and x != ids]
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
+    dated = [x for x in labels if DATE.fullmatch(str(table.values(x)[0]))]
+    constant = {x for x in names if len({*map(str, table.values(x))}) == 1 < table.n_rows}
     # Words may stand under the header of counts, as in tables that pandas has melted.
     word = headed(names, NAMES["word"]) or headed(labels, NAMES["count"])
     count = headed([x for x in names if x != word], NAMES["count"] + NAMES["may count"])
-    dated = [name for name in labels if table.is_dated(name)]
-    left = {word, count, *others, *dated} - ({*labels} - {word, *dated})
-    constant = {x for x in names if len({*map(str, table.values(x))}) == 1 < table.n_rows}
-    constant = constant if {*labels} - constant - {word} else set()
-    units = [name for name in names if is_headed(name, "units")]
-    document = next((x for x in (*units, names[0], *labels) if x not in left), names[0])
-    repeated = [x for x in (*units, *labels) if x not in left and not table.is_distinct(x)]
-    # A number in each row, as of orders, names no document: labels that repeat do.
-    is_alone = document in units and table.is_distinct(document)
-    document = repeated[0] if is_alone and len({*repeated}) > 1 else document
-    is_long = word in labels or not table.is_distinct(document)
-    rates = [x for x in numbers if x not in (*whole, *others)]
-    n_levels = [len({*map(str, table.values(x))}) for x in (document, word or document)]
-    # Most topics have most words.
-    are_full = 2 * table.n_rows > n_levels[0] * n_levels[1]
-    if rates and word is not None and are_full and table.is_distinct(document, word):
-        code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
-        return [f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"]
+    left_out = {word, *dated} | ({count, *others} - {*labels})
+    document = _document(table, names, labels, left_out)
+    rates = [x for x in numbers if x not in (*whole, *others) and table.numbers_of(x)]
+    if rates and word is not None and (told := _topics_in_rows(table, document, word, rates[0])):
+        return [told]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
-    items = [x for x in terms if is_headed(x, "items")]
-    plain = [x for x in terms if table.kind(x) != "number" and x not in units]
-    # Tokens of shops are keys of items.
-    named = items if word is None or word.lower() == "token" else [word]
-    term = [*named, *filter(None, [word]), *plain, *terms][0]
+    term = _term(table, terms, word)
     # Long tables have one column of counts.
-    is_named = table.kind(term) != "number" and (document in units or document not in whole)
-    is_long &= is_named or bool(items) or len({*whole} - {document, term}) < 2
-    # A column of whole numbers that is left may hold the counts.
-    alone = [x for x in whole if x not in (document, term, *units) + NAMES["places"]]
-    alone *= is_long and count is None
-    # Rows of single tokens repeat.
-    is_counted = len(alone) == 1 and table.is_distinct(*(x for x in names if x not in alone))
-    counted = alone[0] if is_counted else count
+    is_long = word in labels or not table.is_distinct(document)
+    is_long &= document not in whole or len({*whole} - {document, term}) < 2
+    counted = _counted(table, names, document, term, whole) if is_long and not count else count
     # Words that each occur once are names of rows.
-    is_long &= bool(word or items or counted) or not table.is_distinct(term)
-    levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
-    most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
-    answers = [x for x in levels if 1 < levels[x] <= most and x not in (ids, *dated)]
-    are_roles = word in labels or any(x in units or is_headed(x, "items") for x in answers)
-    rest = [x for x in names if x not in (ids, counted)]
-    axes = rest if counted in whole and table.is_distinct(*rest) else answers
-    key = table.keys.get(counted, counted)
-    code = f"{table.as_frame}, axes={axes}" + f", counts={key!r}" * (counted in whole)
-    survey = f"with an answer in each column, use polyabayes.CountTensor.from_frame({code})"
-    survey += "; polyabayes.LatentClassAnalysis takes the same columns"
-    found = _lists(table, names) if labels == names and table.as_lists else []
-    melted = [table.melted] if table.codes and word not in labels and not found else []
-    bodies = [x for x in labels if x not in (*answers, *table.codes, *dated, *constant)]
-    texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
-    is_bare = ids is None and table.row_names is None
-    keys = {x for x in names if NAMED.fullmatch(x) or x.lower() == "index"}
-    rows = [x for x in names if (x in labels or x in keys) and is_bare]
-    # Margins of error name no rows.
-    held = {x: table.values(x) for x in rows if table.is_distinct(x)}
-    rows = [x for x, own in held.items() if None not in own and str(own[0])[:1] != "±"]
-    plain = [name for name in rows if name not in (*texts, *dated)]
-    is_turned = names[0] in labels and bool(whole) and None in (word, count)
-    is_turned = is_turned and table.names_words(names[0]) and table.is_distinct(names[0])
-    own = next(iter(plain or rows), None)
-    is_first = is_bare and not rows and labels == names[:1]
-    own = names[0] if is_turned or is_first else own
+    is_long &= bool(word or counted) or not table.is_distinct(term)
+    answers = _answers(table, labels, dated)
+    are_roles = word in labels or any(is_headed(x, y) for x in answers for y in ("units", "items"))
+    axes = [x for x in names if x not in (ids, counted)] if counted in whole else answers
+    survey = _survey(table, axes, counted if counted in whole else None)
     is_survey = len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}
+    found = _lists(table, names) if labels == names and table.as_lists else []
+    melted = [table.melted] if table.codes else []
+    bodies = [x for x in labels if x not in (*answers, *dated, *constant)]
+    texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
+    rows = _row_names(table, names, labels) if ids is None and table.row_names is None else []
+    own = next(iter([x for x in rows if x not in (*texts, *dated)] or rows), None)
     prose = [x for x in labels if table.kind(x) == "text" and is_headed(x, "long texts")]
-    if prose := [x for x in prose if not (is_survey and x in answers)]:
-        own = next(filter(keys.__contains__, rows), own)
-        return [*_texts(table, prose, own), *([survey] * is_survey)]
+    if prose and not is_survey:
+        return [*_texts(table, prose, next(filter(NAMED.fullmatch, rows), own))]
     if is_survey:
-        return [*found, survey, *melted, *_texts(table, texts, None if own in texts else own)]
-    odd = [x for x in numbers if x not in whole and table.numbers_of(x)]
-    odd *= len(odd) < len(whole)
-    known = {*others, *odd, *table.given.get("metadata", ())} - {own}
+        return [survey, *melted, *_texts(table, texts, None if own in texts else own)]
+    known = {*others, *rates, *table.given.get("metadata", ())} - {own}
     known |= {x for x in names if not any(table.values(x))}
     beside = table.numbers_beside(known, own or ids)
-    given: dict[str, Any] = {
-        "ids": own,
-        "metadata": [x for x in names if x in known or x in beside] or None,
-    }
+    metadata = [x for x in names if x in known or x in beside] or None
+    given = {"ids": own, "metadata": metadata}
     whole = [x for x in whole if x not in beside]
-    change = table.completion(whole, given["metadata"] or ())
-    terms, given_turned = [x for x in labels if table.is_distinct(x)], given
-    if ids is not None and ids not in (*labels, table.given.get("ids")) and terms:
-        # Words have names, and documents may be numbered.
-        rest = [x for x in given["metadata"] or () if x != terms[0]]
-        given_turned = {"ids": terms[0], "metadata": [ids, *rest]}
-    turned = _turned(table, labels, given_turned, given_turned["ids"] or ids, change)
-    if is_turned:
+    change = table.completion(whole, metadata or ())
+    turned = _turned(table, labels, given, ids, change)
+    are_words = table.names_words(names[0]) and table.is_distinct(names[0])
+    if whole and None in (word, count) and are_words:
         return [f"If its rows are words, use {turned}"]
-    long = "with a row for each word of a document, use "
-    long += table.options(document=document, word=term, count=counted)
-    long += f" ({'without count, ' * bool(counted)}each row counts once)" * (count is None)
-    found += [long] * is_long
-    are_texts = not (numbers or found or melted) and isinstance(table.values(labels[0])[0], str)
+    if is_long:
+        options = table.options(document=document, word=term, count=counted)
+        told = f" ({'without count, ' * bool(counted)}each row counts once)" * (count is None)
+        found.append(f"with a row for each word of a document, use {options}{told}")
+    are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
     found += melted
@@ -209,18 +163,76 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         wide = table.kept_back(**given) or f"use {wide}"
         among = f" (if {some(beside, len(beside))} count words, leave those out)" * bool(beside)
         found.append(f"with counts in each row, {wide}{among}; if its rows are words, {turned}")
-    if len(answers) > 1 and not are_roles:
-        found.append(survey)
-    return found
+    return found + [survey] * (len(answers) > 1 and not are_roles)
 
 
-def _turned(table: Table, labels: Names, given: dict[str, Any], rows: Name, change: str) -> str:
+def _document(table: Table, names: Names, labels: Names, left_out: Collection[Name]) -> str:
+    """The column that is taken for that of documents."""
+    units = [x for x in names if is_headed(x, "units")]
+    document = next((x for x in (*units, names[0], *labels) if x not in left_out), names[0])
+    repeated = [x for x in (*units, *labels) if x not in left_out and not table.is_distinct(x)]
+    # A number in each row, as of orders, names no document: labels that repeat do.
+    return repeated[0] if document in units and len({*repeated}) > 1 else document
+
+
+def _term(table: Table, names: Names, word: Name) -> str:
+    """The column that is taken for that of words; tokens of shops are keys of items."""
+    items = [x for x in names if is_headed(x, "items")]
+    named = items if word is None or word.lower() == "token" else [word]
+    plain = [x for x in names if table.kind(x) != "number" and not is_headed(x, "units")]
+    return [*named, *filter(None, [word]), *plain, *names][0]
+
+
+def _counted(table: Table, names: Names, document: str, term: str, whole: Names) -> Name:
+    """The only column of whole numbers that is left, which may hold the counts."""
+    alone = [x for x in whole if x not in (document, term, *NAMES["places"])]
+    alone = [x for x in alone if not is_headed(x, "units")]
+    # Rows of single tokens repeat.
+    is_told = len(alone) == 1 and table.is_distinct(*(x for x in names if x not in alone))
+    return alone[0] if is_told else None
+
+
+def _answers(table: Table, labels: Names, dated: Names) -> Names:
+    """Columns of labels with a few levels, as answers to a question have."""
+    levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
+    most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
+    return [x for x in levels if 1 < levels[x] <= most and x not in dated]
+
+
+def _survey(table: Table, axes: Names, counted: Name) -> str:
+    """Code for columns of answers, perhaps beside one of counts."""
+    counts = f", counts={table.keys.get(counted, counted)!r}" * (counted is not None)
+    return CALLS["answers"].format(f"{table.as_frame}, axes={axes}{counts}")
+
+
+def _row_names(table: Table, names: Names, labels: Names) -> Names:
+    """Columns of different labels, or of numbers under such headers; errors name no rows."""
+    held = {x: table.values(x) for x in names if x in labels or NAMED.fullmatch(x)}
+    found = [x for x, own in held.items() if None not in own and str(own[0])[:1] != "±"]
+    return [*filter(table.is_distinct, found)]
+
+
+def _topics_in_rows(table: Table, document: str, word: str, rate: str) -> str:
+    """Code for topics with a row for each word: most topics have most words."""
+    n_topics, n_words = (len({*map(str, table.values(x))}) for x in (document, word))
+    if 2 * table.n_rows <= n_topics * n_words or not table.is_distinct(document, word):
+        return ""
+    code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rate!r})"
+    return f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"
+
+
+def _turned(table: Table, labels: Names, given: dict[str, Any], ids: Name, change: str) -> str:
     """Options or code for words in rows that a column names, beside columns that count nothing."""
+    terms, rows = [x for x in labels if table.is_distinct(x)], given["ids"] or ids
+    if ids is not None and ids not in (*labels, table.given.get("ids")) and terms:
+        # Words have names, and documents may be numbered.
+        rows, rest = terms[0], [x for x in given["metadata"] or () if x != terms[0]]
+        given = {"ids": rows, "metadata": [ids, *rest]}
     code = table.as_frame
     is_file = code.startswith("pandas.") and not table.written and not change
-    if is_file and rows is not None and table.is_distinct(rows):
+    if is_file and rows is not None:
         return table.options(**given, transpose=True)
-    labels = [rows] if rows is not None and table.is_distinct(rows) else labels
+    labels = [rows] if rows is not None else labels
     labels = labels if table.row_names is None else []
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += f".drop(columns={left_out})" * bool(left_out) + change

@@ -200,8 +200,7 @@ def _warn_of_lists(table: Table, word: str) -> None:
 
 def _text_column(table: Table, names: list[str]) -> str | None:
     """The column of texts or of lists of tokens; None in a table of counts."""
-    headers = [name for name in names if name.lower() in NAMES["text"]]
-    found = [name for name in headers if table.kind(name) != "number"]
+    found = [x for x in names if x.lower() in NAMES["text"] and table.kind(x) != "number"]
     if len(found) > 1:
         raise InvalidArgumentError(f"{some(found)}: name texts by {table.options(text=found[0])}")
     return found[0] if found else None
@@ -235,9 +234,7 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
         named = [*given, *(name for name in odd if name != own)]
         options = table.options(ids=own, metadata=named or None)
         wide = table.options(ids=ids, layout="wide")
-        told_of = f"are read as counts of words, but look like names or properties: {some(odd)}"
-        told_of += f"; if they are, use {options}; if not, {wide}"
-        warn(f"columns of {table.title} {told_of}", DataWarning)
+        warn(CALLS["names read"].format(table.title, some(odd), options, wide), DataWarning)
 
 
 def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
@@ -270,8 +267,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
         factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
         code = f"{table.as_frame}{table.index_code(table.names[:1])}"
-        code = f", or, of a table of counts, use polyabayes.CountTensor.from_dense({code}, "
-        code = f"{code}['row', 'column'])" * (not table.numbers_of(table.names[0]))
+        code = CALLS["named rows"].format(code) * (not table.numbers_of(table.names[0]))
         told = CALLS["numbered"].format(table.names[0], argument("axes", factors), code)
         raise InvalidArgumentError(told)
     if counts is not None:

@@ -125,12 +125,13 @@ class Table(Protocol):
         if "axes" in self.given:
             change = filled = f".fillna({ {name: 0} })"
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
-        named = self.given.get("metadata") or []
-        beside = self.numbers_beside(named)
+        is_truth = str(text).lower() in NAMES["truth"]
         if text in NAMES["missing"] or (number is not None and number != number):
             # Only readers of files take texts for missing values.
             is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
             filled = ("" if is_read else f".replace({text!r}, 0)") + filled
+            named = self.given.get("metadata") or []
+            beside = self.numbers_beside(named)
             told = f"of a property, {self.call(metadata=[*named, *beside])}; " * (name in beside)
             told += self.kept_back(filled) or f"where nothing was counted, {self.call(filled)}"
             told += f"; {self.melted}" * (name in self.codes)
@@ -139,37 +140,8 @@ class Table(Protocol):
         elif number is not None and number < 0 and is_count:
             told = f"without such rows, {self.call(f'.query({kept!r})')}"
         elif number is not None and (number < 0 or number % 1 or str(text).endswith("%")):
-            told = "shares, weights and negative numbers are no counts: bring those"
-            held = {x: self.numbers_of(x) for x in self.names}
-            odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
-            given = [*dict.fromkeys([*named, *odd, name])]
-            given += self.numbers_beside(given)
-            ids = self.given.get("ids") or headed(self.names, NAMES["document"] + NAMES["row"])
-            labels = [] if ids is None else [ids]
-            sums = [sum(row) for row in zip(*odd.values(), strict=False)]
-            if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
-                told = CALLS["sum to one"].format(OF_TOPICS, self.as_frame, [*odd])
-            elif shares := self.presence(labels):
-                told += f"; {shares}"
-            else:
-                calls, values = list[str](), [*chain(*odd.values())]
-                counted = headed(self.names, NAMES["count"] + NAMES["may count"])
-                calls += [f"; {self.events}"] * (counted not in (None, name))
-                is_kept = not (is_count or self.is_turned or calls)
-                if is_kept and any(map(self.numbers_of, {*self.names} - {*given})):
-                    calls.append(f"; or name properties, {self.call(metadata=given)}")
-                may_count = len(odd) > 1 or self.is_turned or name.lower() in NAMES["may count"]
-                # pandas reads 1.365 of 1365 as a fraction.
-                shown = ",".join(str(x) for x in values if x % 1)
-                if may_count and re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", shown):
-                    calls.append("; if points divide thousands, read the file by thousands='.'")
-                elif may_count and max(values, default=0) > 1 and min(values) >= 0:
-                    whole = dict.fromkeys((x for x in odd if x not in named), 0) if named else ""
-                    call = f"; if they are estimates of counts, use {self.call(f'.round({whole})')}"
-                    calls.insert(2 * len(odd) < sum(map(bool, held.values())), call)
-                told += "".join(calls)
-        elif (self.written and number is not None) or str(text).lower() in NAMES["truth"]:
-            is_truth = str(text).lower() in NAMES["truth"]
+            told = self._of_fractions(name, is_count)
+        elif (self.written and number is not None) or is_truth:
             told = "TRUE counts as 1 and FALSE as 0 by " if is_truth else "of numbers written so, "
             told += self.kept_back(filled) or self.call(change * ("na_values" in self.written))
             texts = {str(x) for y in self.names for x in self.values(y)}
@@ -187,6 +159,37 @@ class Table(Protocol):
         elif number is None:
             told = self.under_units or self.melted * (name in self.codes)
         return f"; {told}" * bool(told)
+
+    def _of_fractions(self, name: str, is_count: bool) -> str:
+        """What reads a table with shares, weights or negative numbers in a column."""
+        told, named = CALLS["weights"], self.given.get("metadata") or []
+        held = {x: self.numbers_of(x) for x in self.names}
+        odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
+        sums, values = [*map(sum, zip(*odd.values(), strict=False))], [*chain(*odd.values())]
+        if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
+            return CALLS["sum to one"].format(OF_TOPICS, self.as_frame, [*odd])
+        ids = self.given.get("ids") or headed(self.names, NAMES["document"] + NAMES["row"])
+        if shares := self.presence([] if ids is None else [ids]):
+            return f"{told}; {shares}"
+        given = [*dict.fromkeys([*named, *odd, name])]
+        given += self.numbers_beside(given)
+        counted = headed(self.names, NAMES["count"] + NAMES["may count"])
+        other = f"; {self.events}" * (counted not in (None, name))
+        are_counts = any(map(self.numbers_of, {*self.names} - {*given}))
+        if are_counts and not (other or is_count or self.is_turned):
+            other = f"; or name properties, {self.call(metadata=given)}"
+        if not (len(odd) > 1 or self.is_turned or name.lower() in NAMES["may count"]):
+            return told + other
+        # pandas reads 1.365 of 1365 as a fraction.
+        shown = ",".join(str(x) for x in values if x % 1)
+        if re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", shown):
+            return f"{told}{other}; if points divide thousands, read the file by thousands='.'"
+        if max(values, default=0) <= 1 or min(values) < 0:
+            return told + other
+        whole = dict.fromkeys((x for x in odd if x not in named), 0) if named else ""
+        call = f"; if they are estimates of counts, use {self.call(f'.round({whole})')}"
+        are_few = 2 * len(odd) < sum(map(bool, held.values()))
+        return told + (other + call if are_few else call + other)
 
     def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
@@ -393,11 +396,9 @@ class Table(Protocol):
             return f"polyabayes.Corpus.from_gensim({self.as_frame}[{name!r}])"
         if isinstance(entry := next(iter(first), None), Mapping):
             code = f"pandas.json_normalize([*itertools.chain(*{self.as_frame}[{name!r}])])"
-            return (
-                f"polyabayes.Corpus.from_table({code}" + ", text='text'" * ("text" in entry) + ")"
-            )
-        is_nested = not isinstance(entry, Hashable)
-        words = "itertools.chain(*row)" if is_nested else "row"
+            code += ", text='text'" * ("text" in entry)
+            return f"polyabayes.Corpus.from_table({code})"
+        words = "row" if isinstance(entry, Hashable) else "itertools.chain(*row)"
         return f"polyabayes.Corpus({column}.map(lambda row: [*map(str, {words})]))"
 
     def marks_of_presence(self, names: Sequence[str]) -> dict[str, set[str]]:
@@ -419,10 +420,6 @@ class Table(Protocol):
         code = self.as_frame + self.index_code(labels)
         code += ".T" * (is_turned or any(map(self.names_words, labels)))
         return f"if shares above 0 say that something is there, use polyabayes.Corpus({code} > 0)"
-
-    def is_dated(self, name: str) -> bool:
-        """Whether the first value of a column is a date or a time."""
-        return bool(DATE.fullmatch(str(self.values(name)[0])))
 
     def numbers_of(self, name: str) -> list[float]:
         """The numbers of a column but missing ones; empty if it holds others, or categories."""
@@ -459,8 +456,7 @@ class Table(Protocol):
             told = f"lists written as texts: make them lists, as by {column}.map(ast.literal_eval)"
         if told:
             raise InvalidTypeError(f"column {name!r} of {self.title} holds {told}")
-        header = [k for k, value in enumerate(values[:3]) if is_further_header([value])]
-        if header:
+        if header := [k for k, value in enumerate(values[:3]) if is_further_header([value])]:
             told = f"{self.place(header[-1])} is a further header of a survey: use "
             raise InvalidArgumentError(told + self.call(f".iloc[{header[-1] + 1}:]", text=name))
 
