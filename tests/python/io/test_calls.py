@@ -83,6 +83,23 @@ def test_cross_tables_enter_by_the_calls_that_all_doors_of_tensors_name(
         assert found.counts.tolist() == expected, call
 
 
+def test_packed_columns_of_eurostat_are_taken_apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        "sex,geo\\TIME_PERIOD\t2020 \t2021 ",
+        "F,AT\t45 \t46 ",
+        "F,IE\t17 b\t: ",
+        "M,AT\t40 \t41 p",
+    ]
+    (tmp_path / "x.tsv").write_text("\n".join(rows))
+    call = last_call_of(pb.read_tensor, "x.tsv")
+    found = eval(call, {"polyabayes": pb, "pandas": pd})
+    assert (found.axes, found.counts.tolist()) == (
+        ("sex", "geo_TIME_PERIOD", "time"),
+        [45, 46, 17, 40, 41],
+    )
+
+
 def test_sums_among_the_cells_are_a_warning_with_the_call_that_leaves_them_out():
     table = pd.DataFrame([[2, 3], [0, 5]], index=["A", "B"], columns=["tea", "mug"])
     table.loc["T"] = table.sum()

@@ -264,6 +264,10 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     distinct levels; without axes, such a column of many values beside labels is refused. So are R's
     and pandas' own names of rows.
     """
+    packed = table.names[0].split(",") if table.names[:1] else [""]
+    if axes is None and packed[-1].endswith("\\TIME_PERIOD"):
+        code = table.as_frame.replace(r"sep='\t'", r"sep='[,\t]', engine='python'")
+        raise InvalidArgumentError(CALLS["eurostat"].format(table.names[0], code, packed))
     if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
         factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
         code = f"{table.as_frame}{table.index_code(table.names[:1])}"

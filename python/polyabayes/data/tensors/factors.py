@@ -87,5 +87,6 @@ def alike(codes: Iterable[Any], labels: Iterable[Any], names: Sequence[Any]) -> 
     for own, known, name in zip(codes, labels, names, strict=True):
         are_codes = all(number_of(str(x)) is not None for x in known)
         are_codes |= str(name).lower().endswith("code")
-        found.setdefault(import_pandas().factorize(own)[0].tobytes(), []).append((are_codes, name))
+        if (places := import_pandas().factorize(own)[0]).any():
+            found.setdefault(places.tobytes(), []).append((are_codes, name))
     return [[x for _, x in sorted(own, key=lambda x: x[0])] for own in found.values() if own[1:]]
