@@ -135,7 +135,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     rows = _row_names(table, names, labels) if ids is None and table.row_names is None else []
     own = next(iter([x for x in rows if x not in (*texts, *dated)] or rows), None)
     prose = [x for x in labels if table.kind(x) == "text" and is_headed(x, "long texts")]
-    if prose and not is_survey:
+    if prose and not is_survey and 2 * len(whole) <= len(names):
         return [*_texts(table, prose, next(filter(NAMED.fullmatch, rows), own))]
     if is_survey:
         return [survey, *melted, *_texts(table, texts, None if own in texts else own)]
