@@ -358,7 +358,7 @@ class Table(Protocol):
         if least < FAR_LARGER or not self.is_distinct(name):
             return False
         rest = (self.numbers_of(x) for x in others[:_COLUMNS_LOOKED_AT] if x != name)
-        return least >= FAR_LARGER * max(1, *chain(*rest))
+        return least >= FAR_LARGER * max(chain([1], *rest))
 
     def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:
         """Whether a column has blanks or numbers from 1, unlike words, or stands for levels."""

@@ -83,10 +83,11 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
 
 def alike(codes: Iterable[Any], labels: Iterable[Any], names: Sequence[Any]) -> list[list[Any]]:
     """Names of columns that say the same in every row, in other words or codes, which come last."""
-    found: dict[bytes, list[tuple[bool, Any]]] = {}
+    # Large tables have long codes: only their hashes are kept.
+    found: dict[int, list[tuple[bool, Any]]] = {}
     for own, known, name in zip(codes, labels, names, strict=True):
         are_codes = all(number_of(str(x)) is not None for x in known)
         are_codes |= str(name).lower().endswith("code")
         if (places := import_pandas().factorize(own)[0]).any():
-            found.setdefault(places.tobytes(), []).append((are_codes, name))
+            found.setdefault(hash(places.tobytes()), []).append((are_codes, name))
     return [[x for _, x in sorted(own, key=lambda x: x[0])] for own in found.values() if own[1:]]
