@@ -1,11 +1,11 @@
-//! Where annealing runs end, from which others may start.
+//! Ends of annealing runs, from which others may start.
 
 use crate::math::elementary::exp;
 use crate::math::pick;
 use crate::rng::{LANES, Lanes};
 
-/// Where runs end: the topics of all tokens, in the chains in lockstep with the largest weight, and ln of the
-/// weights of these.
+/// Ends of the runs in lockstep among which is the largest weight: topics of all tokens, and ln of the
+/// weights.
 pub(crate) struct Ends {
     pub(super) ln_values: Lanes,
     pub(super) topics: Vec<[u16; LANES]>,

@@ -36,10 +36,6 @@ const MOST_RUNS: usize = 4;
 const MOST_SOFTENED: usize = 64;
 const SHORTER: usize = 4;
 
-/// Times that a start is moved at most. With three, errors of the bench of bursty topics are as with one on AP and
-/// NIPS at 20 topics, and NIPS at 100 takes half as long again.
-const MOST_MOVES: usize = 1;
-
 /// Binary digits of the largest size that a budget may allow.
 const LARGEST_BITS: u32 = 31;
 
@@ -212,41 +208,38 @@ impl<'a, O: Observer> Sizing<'a, O> {
 
     /// Replicates of the sampler.
     ///
-    /// Where topics are bursty, a whole topic may be open in some runs and closed in the others, which
-    /// sweeps hardly change. If `auto` is free in the size of runs and the estimate is doubtful, these runs
-    /// are a pilot as well: the start is moved to where they end, or smaller runs that found more, and
-    /// others follow that are no shorter.
+    /// A whole bursty topic may be open in some runs and closed in the others, which sweeps hardly change.
+    /// If `auto` is free in the size of runs and the estimate is doubtful, these runs are a pilot as well:
+    /// the start is moved to their ends, or to those of smaller runs that found more, and others follow
+    /// that are no shorter.
     pub(crate) fn replicates(
         &self,
         (prepared, choice): &mut Ready<'a>,
         runs: Runs<'_>,
         rng: &mut Rng,
     ) -> Result<Replicates> {
-        let (mut replicates, mut ends) = prepared.replicates_and_ends(runs, rng, self.observer)?;
-        for _ in 0..MOST_MOVES {
-            let (Some(last), Some(pilot)) = (&ends, prepared.sampler.pilot()) else { break };
-            let size = choice.size;
-            let found = Estimate::from_replicates(&replicates.ln_values, runs.n * size);
-            let whole = choice.with_beside(found, &replicates.ln_values);
-            if !self.is_free() || !whole.is_doubtful() {
-                break;
-            }
-            let smaller = choice.beside.as_ref();
-            let smaller =
-                smaller.and_then(|runs| Some((runs.estimate().ln_value, runs.ends.as_ref()?)));
-            let found_more = smaller.filter(|runs| runs.0 > found.ln_value);
-            let (best, ends_of_best) = found_more.unwrap_or((found.ln_value, last));
-            prepared.move_to(ends_of_best, rng, self.observer)?;
-            let other = choice.other.max(best);
-            let smaller = ((SHARE_BESIDE * size as f64) as usize).max(pilot.size);
-            let pilot = Pilot { size: smaller, ..pilot };
-            let beside = self.pilot_runs(prepared, pilot, rng)?;
-            let size = self.size_from(prepared, pilot, &beside.ln_sums).max(size);
-            *choice = Choice { size, beside: Some(beside), other };
-            let runs = Runs { sizes: &[size], ..runs };
-            (replicates, ends) = prepared.replicates_and_ends(runs, rng, self.observer)?;
+        let (replicates, ends) = prepared.replicates_and_ends(runs, rng, self.observer)?;
+        let (Some(ends), Some(pilot)) = (&ends, prepared.sampler.pilot()) else {
+            return Ok(replicates);
+        };
+        let found = Estimate::from_replicates(&replicates.ln_values, runs.n * choice.size);
+        let whole = choice.with_beside(found, &replicates.ln_values);
+        if !self.is_free() || !whole.is_doubtful() {
+            return Ok(replicates);
         }
-        Ok(replicates)
+        let smaller = choice.beside.as_ref();
+        let smaller =
+            smaller.and_then(|runs| Some((runs.estimate().ln_value, runs.ends.as_ref()?)));
+        let found_more = smaller.filter(|runs| runs.0 > found.ln_value);
+        let (best, ends_of_best) = found_more.unwrap_or((found.ln_value, ends));
+        prepared.move_to(ends_of_best, rng, self.observer)?;
+        let other = choice.other.max(best);
+        let smaller = ((SHARE_BESIDE * choice.size as f64) as usize).max(pilot.size);
+        let pilot = Pilot { size: smaller, ..pilot };
+        let beside = self.pilot_runs(prepared, pilot, rng)?;
+        let size = self.size_from(prepared, pilot, &beside.ln_sums).max(choice.size);
+        *choice = Choice { size, beside: Some(beside), other };
+        prepared.replicates(Runs { sizes: &[size], ..runs }, rng, self.observer)
     }
 
     /// Particles, draws or steps of a run, given its size in the units of pilots.
