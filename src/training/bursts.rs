@@ -14,6 +14,7 @@ use crate::error::{Result, check_all, check_length};
 use crate::math::elementary::ln;
 use crate::rng::{Key, Rng};
 
+use super::schedule::TopicStep;
 use super::sweeps::{BurstCounts, BurstWeights, RepeatedWord};
 
 /// Median of the prior of s, and the value at which it starts.
@@ -64,9 +65,9 @@ impl BurstState {
         self.inverse = self.ln_s.iter().map(|x| (-x).exp()).collect();
     }
 
-    /// Concentrations for a sweep over the tokens, given urn weights over φ.
-    pub(super) fn weights<'a>(&'a self, factor: &'a [f64]) -> BurstWeights<'a> {
-        BurstWeights { inverse: &self.inverse, factor }
+    /// Concentrations for a sweep over the tokens, given urn weights over φ and how φ has been set.
+    pub(super) fn weights<'a>(&'a self, factor: &'a [f64], step: TopicStep) -> BurstWeights<'a> {
+        BurstWeights { inverse: &self.inverse, factor, without_own: step == TopicStep::Mean }
     }
 
     /// ln s of each topic, where they are drawn; else none.

@@ -136,9 +136,14 @@ impl<T: Tokens> Chain<T> {
 
     /// Sets φ of the current state, given the counts.
     fn update_topics(&mut self) {
-        let before = self.n_sweeps().checked_sub(1);
-        let step = before.map_or(TopicStep::Mean, |n_sweeps| self.schedule.step(n_sweeps));
+        let step = self.last_step();
         self.globals.update_topics(word_counts(&self.counts, &self.tables), step);
+    }
+
+    /// How the topics of the current state have been set.
+    fn last_step(&self) -> TopicStep {
+        let before = self.n_sweeps().checked_sub(1);
+        before.map_or(TopicStep::Mean, |n_sweeps| self.schedule.step(n_sweeps, self.is_bursty()))
     }
 
     /// Makes the counts and φ of the current state again, if [`mean`](Self::mean) has freed them.
@@ -285,14 +290,16 @@ impl<T: Tokens> Chain<T> {
     pub fn sweep(&mut self, observer: &dyn Observer) -> Result<()> {
         self.restore()?;
         let (n_sweeps, seed) = (self.n_sweeps(), self.schedule.seed);
-        let (to, step) = (Position::Chain { sweep: n_sweeps + 1 }, self.schedule.step(n_sweeps));
+        let to = Position::Chain { sweep: n_sweeps + 1 };
+        let step = self.schedule.step(n_sweeps, self.is_bursty());
         let (tables, exposed) = self.globals.needs();
         let is_bursty = self.is_bursty() && !self.schedule.is_plain(n_sweeps);
         let factors = factors(&*self.globals);
-        let weights = topic_weights(&*self.globals, is_bursty.then_some(&factors[..]));
+        let weights =
+            topic_weights(&*self.globals, is_bursty.then_some((&factors[..], self.last_step())));
         let SweptTokens { n_tables, bursts } =
             self.tokens.sweep(to, weights, seed, tables, &mut self.counts, observer)?;
-        self.seat(bursts, (step, n_sweeps + 1));
+        self.seat(bursts, n_sweeps + 1);
         let a = self.globals.pseudo_counts();
         check_length("tables of topics", n_tables.len(), a.n_groups() * a.n_topics())?;
         let exposed = if exposed { self.exposed(to)? } else { vec![] };
@@ -318,12 +325,12 @@ impl<T: Tokens> Chain<T> {
     }
 
     /// Draws concentrations given φ and the topics of all tokens, then the tables.
-    fn seat(&mut self, found: BurstCounts, (step, n_sweeps): (TopicStep, u64)) {
+    fn seat(&mut self, found: BurstCounts, n_sweeps: u64) {
         let n_topics = self.n_topics();
         let Some(bursts) = &mut self.globals.common_mut().topics.bursts else { return };
         let key = Key::new(self.schedule.seed, Purpose::Parameters).unit(n_sweeps);
         let words = RepeatedWords::new(found, n_topics);
-        if step == TopicStep::Draw {
+        if n_sweeps > self.schedule.n_warm() {
             bursts.update(&words, key.unit(u64::MAX - 3));
         }
         self.tables.copy_from_slice(&self.counts);
@@ -369,7 +376,8 @@ impl<T: Tokens> Chain<T> {
             Some(bursts) => {
                 let factors = factors(&*self.globals);
                 let weights = topic_weights(&*self.globals, None);
-                let ln_words = self.tokens.ln_bursts(weights, bursts.weights(&factors))?;
+                let ln_words =
+                    self.tokens.ln_bursts(weights, bursts.weights(&factors, TopicStep::Draw))?;
                 ln_words.value() + bursts.ln_prior()
             }
             None => self.globals.topics().ln_words(&self.counts),
@@ -396,8 +404,12 @@ impl<T: Tokens> Chain<T> {
     }
 }
 
-/// Topics and pseudo-counts for a sweep over the tokens; concentrations where factors are given.
-fn topic_weights<'a>(globals: &'a dyn Globals, factors: Option<&'a [f64]>) -> TopicWeights<'a> {
+/// Topics and pseudo-counts for a sweep over the tokens; concentrations where factors are given, and how
+/// the topics have been set.
+fn topic_weights<'a>(
+    globals: &'a dyn Globals,
+    factors: Option<(&'a [f64], TopicStep)>,
+) -> TopicWeights<'a> {
     let topics = globals.topics();
     let bursts = topics.bursts.as_ref().zip(factors);
     TopicWeights {
@@ -405,7 +417,7 @@ fn topic_weights<'a>(globals: &'a dyn Globals, factors: Option<&'a [f64]>) -> To
         weights: &topics.weights,
         scale: &topics.scale,
         rates: globals.rates(),
-        bursts: bursts.map(|(bursts, factors)| bursts.weights(factors)),
+        bursts: bursts.map(|(bursts, (factors, step))| bursts.weights(factors, step)),
     }
 }
 

@@ -12,8 +12,10 @@ pub enum TopicStep {
 /// How long to sample, and what to keep.
 ///
 /// The first `warm_up` sweeps, at most the burn-in, set the topics to their mean. Where topics are bursty,
-/// the first half of these is LDA, and concentrations that are learned stay at their start in the
-/// second: from LDA's topics, chains find modes that they hardly find otherwise.
+/// all of the burn-in does, and a token's own table does not count in its topic: see
+/// [`BurstWeights`](super::BurstWeights). The first half of the warm-up is LDA, and concentrations that
+/// are learned stay at their start in the second: from LDA's topics, chains find modes that they hardly
+/// find otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// Sweeps in all.
@@ -31,14 +33,19 @@ pub struct Schedule {
 
 impl Schedule {
     /// How the sweep after `n_iter` others updates the topics.
-    pub(super) fn step(&self, n_iter: u64) -> TopicStep {
-        let warm = n_iter < self.warm_up.min(self.burn_in);
-        if warm { TopicStep::Mean } else { TopicStep::Draw }
+    pub(super) fn step(&self, n_iter: u64, is_bursty: bool) -> TopicStep {
+        let n_warm = if is_bursty { self.burn_in } else { self.n_warm() };
+        if n_iter < n_warm { TopicStep::Mean } else { TopicStep::Draw }
     }
 
     /// Whether the sweep after `n_iter` others takes no topic for bursty.
     pub(super) fn is_plain(&self, n_iter: u64) -> bool {
-        n_iter < self.warm_up.min(self.burn_in) / 2
+        n_iter < self.n_warm() / 2
+    }
+
+    /// Sweeps before the first that learns concentrations of topics.
+    pub(super) fn n_warm(&self) -> u64 {
+        self.warm_up.min(self.burn_in)
     }
 
     /// Whether the sweep that makes `n_iter` in all is kept.

@@ -5,6 +5,8 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
+use super::tallies::Word;
+
 /// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
@@ -12,6 +14,10 @@ pub struct BurstWeights<'a> {
     pub inverse: &'a [f64],
     /// Urn weight of a word in each topic, over its probability φ there: 1, or p.
     pub factor: &'a [f64],
+    /// Whether the weights of words are their tables and a prior, of which a token's own is left out, as
+    /// where φ is integrated out: else the only table of a word in a topic, which has nearly all of its
+    /// weight there, hardly ever leaves.
+    pub without_own: bool,
 }
 
 /// Counts that bursty topics rest on after a sweep over the tokens; empty where no topic is bursty.
@@ -69,6 +75,8 @@ pub(super) fn runs(documents: &[u32]) -> impl Iterator<Item = &[u32]> {
 pub(super) struct Cells {
     /// Weight of a repetition in each topic, f/s: of a new draw from the topic it is q.
     pub(super) repeat: Vec<f64>,
+    /// Whether a token's own table is left out.
+    pub(super) without_own: bool,
     repeated: Vec<Cell>,
     /// Topics and their tokens, those of one cell after the other.
     entries: Vec<(u16, u16)>,
@@ -103,7 +111,8 @@ impl Cell {
 impl Cells {
     pub(super) fn new(weights: BurstWeights<'_>) -> Self {
         let repeat = weights.inverse.iter().zip(weights.factor).map(|(inverse, f)| inverse * f);
-        Cells { repeat: repeat.collect(), ..Cells::default() }
+        let without_own = weights.without_own;
+        Cells { repeat: repeat.collect(), without_own, ..Cells::default() }
     }
 
     /// Number of documents that hold the word more than once.
@@ -142,6 +151,12 @@ impl Cells {
     #[inline]
     pub(super) fn of(&self, place: usize) -> &[(u16, u16)] {
         self.repeated.get(place).map_or(&[], |&cell| self.entries_of(cell))
+    }
+
+    /// Share of the word's weight in its old topic that a token of a document sees, which has left it.
+    pub(super) fn share(&self, word: &Word<'_>, place: usize, topic: u16) -> f64 {
+        let has_own = self.without_own && self.of(place).iter().all(|entry| entry.0 != topic);
+        if has_own { word.share(topic.into()) } else { 1.0 }
     }
 
     /// Topics of the word's tokens in all documents that hold it more than once.

@@ -219,7 +219,7 @@ pub(in crate::training) fn ln_bursts(
     weights: TopicWeights<'_>,
     bursts: BurstWeights<'_>,
 ) -> ExactSum {
-    let BurstWeights { inverse, factor } = bursts;
+    let BurstWeights { inverse, factor, .. } = bursts;
     let n_topics = inverse.len();
     // Each factor is divided by s, which may be infinite.
     let ln_tokens = |word: usize, topic: u16, n: u16| {

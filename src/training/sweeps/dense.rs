@@ -75,6 +75,13 @@ impl Own {
         let weight = (self.a[document * self.stride + topic] + n) * factor;
         self.inverse.get(topic).map_or(weight, |inverse| weight / (1.0 + n * inverse))
     }
+
+    /// Takes a document's weight of a topic times a share.
+    fn scale(&mut self, (document, n_lines): (u32, usize), topic: u16, share: f64) {
+        let topic = usize::from(topic);
+        let line = &mut self.lines[document as usize * n_lines + topic / LANES];
+        line.0[topic % LANES] = single(f64::from(line.0[topic % LANES]) * share);
+    }
 }
 
 /// A weight in single precision. Numbers below the normal ones would make sums slow; without them these
@@ -164,6 +171,7 @@ impl Dense {
         word: &Word<'_>,
         cells: &Cells,
         (document, place): (u32, usize),
+        (old, share): (u16, f64),
         u: f64,
     ) -> Option<u16> {
         let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
@@ -173,6 +181,7 @@ impl Dense {
                 return (word.a[k] + f64::from(n)) * word.q(k);
             }
             let weight = self.own.weight(self.n_topics, document as usize, k, n);
+            let weight = if k == usize::from(old) { weight * share } else { weight };
             if place >= cells.len() {
                 return weight * word.q(k);
             }
@@ -222,14 +231,25 @@ impl Tallies for Dense {
         uniforms: &[f64; BATCH],
     ) {
         let documents = tokens.documents;
-        let mut drawn = [OPEN; BATCH];
+        let (mut drawn, mut shares) = ([OPEN; BATCH], [1.0; BATCH]);
+        if cells.without_own {
+            for (slot, (&document, &topic)) in documents.iter().zip(&*topics).enumerate() {
+                shares[slot] = cells.share(word, tokens.place + slot, topic);
+                self.own.scale((document, self.n_lines), topic, shares[slot]);
+            }
+        }
         let parts = (&self.row, &self.own.lines[..], &self.counts[..], cells);
         propose(parts, &mut self.sums, tokens, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
             let (place, u) = ((document, tokens.place + slot), uniforms[slot]);
+            let old = (*topic, shares[slot]);
+            if cells.without_own {
+                // Finds the whole weight again.
+                self.shift(document, *topic, 0);
+            }
             if drawn[slot] < self.n_topics as u32 {
                 *topic = drawn[slot] as u16;
-            } else if let Some(exact) = self.draw_exactly(word, cells, place, u) {
+            } else if let Some(exact) = self.draw_exactly(word, cells, place, old, u) {
                 *topic = exact;
             }
             self.shift(document, *topic, 1);
@@ -260,7 +280,7 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// tell.
 ///
 /// A limit between topics has an error, in units of the total, of as many roundings as there are
-/// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The draw has
+/// lines and 9 more: 5 for a weight, one for each line and each halving of the lanes. The draw has
 /// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
 /// of its own. Weights of a document's own and repetitions change none of these numbers, but that a
 /// lane may have as many repetitions as lines.
@@ -290,7 +310,7 @@ fn propose(
         }
     }
     let most = if place < cells.len() { 4 } else { 2 };
-    let margin = (most * n_lines + 36) as f32 * ROUNDING;
+    let margin = (most * n_lines + 38) as f32 * ROUNDING;
     invert(sums, n_lines, uniforms, margin, &mut drawn[..documents.len()]);
 }
 
@@ -400,7 +420,10 @@ mod tests {
                 let mut numbers = || (0..n_topics).map(|_| rng.random::<f64>()).collect::<Vec<_>>();
                 let rates: Vec<f64> = numbers().into_iter().map(f64::recip).collect();
                 let (inverse, factors) = (numbers(), numbers());
-                let bursts = BurstWeights { inverse: &inverse, factor: &factors };
+                let bursts =
+                    BurstWeights { inverse: &inverse, factor: &factors, without_own: true };
+                let share = if is_bursty { rng.random() } else { 1.0 };
+                let old = (rng.random_range(0..n_topics) as u16, share);
                 let mut cells = Cells::default();
                 if is_bursty {
                     let topics: Vec<u16> =
@@ -420,6 +443,7 @@ mod tests {
                         bursts: is_bursty.then_some(bursts),
                     };
                     dense.take_own(urns, 0..1, is_exposed.then_some(0.3).into_iter());
+                    dense.own.scale((0, dense.n_lines), old.0, old.1);
                 }
                 let factor = |k: usize| if is_exposed { 1.0 / (rates[k] + 0.3) } else { 1.0 };
                 // Draws on the limits themselves, to within a few roundings, and anywhere.
@@ -431,6 +455,9 @@ mod tests {
                         let repeated = factors[k] * cells.n_tokens(0, k) * inverse[k];
                         weight = (a[k] + n(k)) * factor(k) * (word.q(k) + repeated)
                             / (1.0 + n(k) * inverse[k]);
+                    }
+                    if k == usize::from(old.0) {
+                        weight *= old.1;
                     }
                     sums.push(sums[sums.len() - 1] + weight);
                 }
@@ -450,7 +477,7 @@ mod tests {
                         Batch { first: 0, place: 0, documents: &[0; BATCH][..draws.len()] };
                     propose(parts, &mut dense.sums, tokens, &uniforms, &mut drawn);
                     for (&u, drawn) in draws.iter().zip(drawn) {
-                        let exact = dense.draw_exactly(&word, &cells, (0, 0), u);
+                        let exact = dense.draw_exactly(&word, &cells, (0, 0), old, u);
                         let exact = exact.expect("weights are positive");
                         assert!(drawn == OPEN || drawn == u32::from(exact), "{n_topics}: {u}");
                         *if drawn == OPEN { &mut n_open } else { &mut n_decided } += 1;

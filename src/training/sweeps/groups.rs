@@ -29,6 +29,9 @@ pub(super) struct GroupDraws {
     repeat: Vec<f64>,
     /// Weight of the word.
     q: Vec<f64>,
+    /// Share of it that is left without the group; none where it is all of it.
+    shares: Vec<f64>,
+    without_own: bool,
     /// Other tokens of the document in each topic.
     counts: Vec<f64>,
     /// Those and the pseudo-counts.
@@ -54,7 +57,7 @@ pub(super) fn are_drawn(key: Key) -> bool {
 
 impl GroupDraws {
     pub(super) fn new(weights: BurstWeights<'_>, repeat: &[f64]) -> Self {
-        let mut draws = GroupDraws::default();
+        let mut draws = GroupDraws { without_own: weights.without_own, ..GroupDraws::default() };
         fill(&mut draws.inverse, repeat.len(), weights.inverse.iter().copied());
         fill(&mut draws.repeat, repeat.len(), repeat.iter().copied());
         fill(&mut draws.factors, repeat.len(), repeat.iter().map(|_| 1.0));
@@ -67,6 +70,10 @@ impl GroupDraws {
     pub(super) fn take_up(&mut self, word: &Word<'_>) {
         let weights = word.weights.iter().zip(word.scale);
         fill(&mut self.q, word.a.len(), weights.map(|(weight, scale)| weight * scale));
+        if self.without_own {
+            let shares = (0..word.a.len()).map(|topic| word.share(topic));
+            fill(&mut self.shares, word.a.len(), shares);
+        }
     }
 
     /// Topic at u of a group of `n_tokens` that is in topic `old`, in a document with these pseudo-counts,
@@ -87,8 +94,11 @@ impl GroupDraws {
         if !factors.is_empty() {
             fill(&mut self.factors, a.len(), factors.iter().copied());
         }
-        let GroupDraws { balls, counts, q, repeat, inverse, factors, weights } = self;
+        let GroupDraws { balls, counts, q, repeat, inverse, factors, weights, shares, .. } = self;
+        let (old, own) = (usize::from(old), q[usize::from(old)]);
+        q[old] *= shares.get(old).unwrap_or(&1.0);
         let lanes = weigh(weights, [balls, counts, q, repeat, inverse, factors], n_tokens);
+        q[old] = own;
         let total = lanes.iter().sum::<f64>();
         if !total.is_finite() {
             return None;
@@ -166,7 +176,7 @@ mod tests {
         let scale = [1.0; N_TOPICS];
         let q: Vec<f64> = phi.iter().zip(&factor).map(|(phi, f)| phi * f).collect();
         let repeat: Vec<f64> = inverse.iter().zip(&factor).map(|(i, f)| i * f).collect();
-        let weights = BurstWeights { inverse: &inverse, factor: &factor };
+        let weights = BurstWeights { inverse: &inverse, factor: &factor, without_own: false };
         for (n_tokens, factors) in
             [(2, &[][..]), (3, &of_document), (400, &[]), (400, &of_document)]
         {
@@ -197,6 +207,14 @@ mod tests {
             }
             assert!(drawn.is_some_and(|topic| expected[usize::from(topic)] > most - 30.0));
         }
+        // Topic 4 has no table beside that of the group, so that all others share its weight.
+        let mut draws = GroupDraws::new(BurstWeights { without_own: true, ..weights }, &repeat);
+        let mut tables = [0.5; N_TOPICS];
+        tables[4] = 1.0 + 1e-9;
+        draws.take_up(&Word { a: &a, weights: &tables, scale: &scale });
+        draws.repeat.fill(0.0);
+        draws.draw((&a, &[]), |row| row[4] = 2.0, (4, 2), 0.5).unwrap();
+        assert!((0..N_TOPICS).all(|topic| (draws.weights[topic] < 1e-12) == (topic == 4)));
         let mut draws = GroupDraws::new(weights, &repeat);
         draws.take_up(&Word { a: &a, weights: &[0.0; N_TOPICS], scale: &scale });
         assert_eq!(draws.draw((&a, &[]), |row| row[4] = 2.0, (4, 2), 0.5), None);

@@ -21,6 +21,12 @@ impl Word<'_> {
     pub(super) fn q(&self, topic: usize) -> f64 {
         self.weights[topic] * self.scale[topic]
     }
+
+    /// Share of the weight that is left without one table, of which known probabilities have none.
+    pub(super) fn share(&self, topic: usize) -> f64 {
+        let weight = self.weights[topic];
+        if weight > 1.0 { 1.0 - weight.recip() } else { 1.0 }
+    }
 }
 
 /// Neighbouring tokens of different documents.

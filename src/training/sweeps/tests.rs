@@ -1,9 +1,11 @@
 //! Both kinds of tallies against the weights that they draw from.
 
-use super::cells::Cells;
+use super::blocks::TopicWeights;
+use super::cells::{BurstWeights, Cells};
 use super::dense::Dense;
 use super::sparse::Sparse;
 use super::tallies::{BATCH, Batch, Tallies, Word};
+use crate::training::pseudo_counts::PseudoCounts;
 
 const N_TOPICS: usize = 21;
 const ONES: [f64; N_TOPICS] = [1.0; N_TOPICS];
@@ -52,6 +54,41 @@ fn check_single_topics<T: Tallies>(mut tallies: T) {
     let mut expected = vec![0; N_TOPICS];
     (expected[6], expected[9]) = (2, 1);
     assert_eq!(counts(&tallies, 0), expected);
+}
+
+/// Topic of a token whose word has no other table in its old topic, and a small weight in another, where
+/// `take_up` takes up the weights; with its own table or without.
+fn moved<T: Tallies>(mut tallies: T, take_up: fn(&mut T, TopicWeights<'_>)) -> [u16; 2] {
+    let (a, mut weights) = ([1e-3; N_TOPICS], [0.0; N_TOPICS]);
+    (weights[5], weights[6]) = (1.0 + 1e-9, 0.01);
+    let word = Word { a: &a, weights: &weights, scale: &ONES };
+    [false, true].map(|without_own| {
+        let bursts = BurstWeights { inverse: &[0.1; N_TOPICS], factor: &ONES, without_own };
+        tallies.fill(&[4], &[0; 4], &[5, 5, 6, 7]);
+        tallies.take_up(&word);
+        let (a, weights, scale) = (PseudoCounts::shared(&a), &weights[..], &ONES[..]);
+        take_up(
+            &mut tallies,
+            TopicWeights { a, weights, scale, rates: None, bursts: Some(bursts) },
+        );
+        let (token, mut topics) = (Batch { first: 0, place: 0, documents: &[0] }, [5]);
+        tallies.remove(token, &topics);
+        tallies.draw(&word, token, &mut topics, &Cells::new(bursts), &[0.5; BATCH]);
+        // What is left out of a draw is there for the next.
+        let (other, mut others) = (Batch { first: 1, ..token }, [5]);
+        tallies.remove(other, &others);
+        tallies.draw(&word, other, &mut others, &Cells::default(), &[0.1; BATCH]);
+        assert_eq!(others[0], if without_own { 6 } else { 5 });
+        topics[0]
+    })
+}
+
+#[test]
+fn a_token_leaves_its_own_table_out() {
+    let dense =
+        moved(Dense::new(N_TOPICS), |dense, urns| dense.take_own(urns, 0..1, [].into_iter()));
+    let sparse = moved(Sparse::new(N_TOPICS), Sparse::take_bursts);
+    assert_eq!((dense, sparse), ([5, 6], [5, 6]));
 }
 
 #[test]

@@ -65,6 +65,14 @@ impl Lists {
         }
     }
 
+    /// Finds the gain at the place of a token anew, and takes it times a share.
+    pub(super) fn scale(&mut self, token: usize, document: u32, share: f64) {
+        let place = usize::from(self.places[token]);
+        let (line, lane) = self.documents[document as usize].at(place);
+        self.refresh(line, lane);
+        self.gains[line][lane] = (f64::from(self.gains[line][lane]) * share) as f32;
+    }
+
     /// Starts again, with documents of these lengths and all their tokens.
     pub(super) fn fill(
         &mut self,

@@ -78,6 +78,7 @@ impl Sparse {
         word: &'a Word<'_>,
         cells: &'a Cells,
         (document, in_run): (u32, usize),
+        (old, share): (u16, f64),
     ) -> impl Iterator<Item = (usize, f64)> + Clone + 'a {
         let lines = self.lists.documents[document as usize].lines();
         let topics = self.lists.topics[lines.clone()].as_flattened();
@@ -88,7 +89,7 @@ impl Sparse {
             if self.lists.gains.is_empty() {
                 return (place, f64::from(n) * word.q(topic_ix));
             }
-            let gain = self.lists.bursty.gain(topic, n);
+            let gain = self.lists.bursty.gain(topic, n) * if topic == old { share } else { 1.0 };
             let mut weight = gain * word.q(topic_ix);
             if in_run < cells.len() {
                 let repeated = cells.repeat[topic_ix] * cells.n_tokens(in_run, topic_ix);
@@ -106,6 +107,7 @@ impl Sparse {
         word: &Word<'_>,
         cells: &Cells,
         token: (u32, usize),
+        old: (u16, f64),
         u: f64,
     ) -> Option<Drawn> {
         if self.prior.exact.is_empty() {
@@ -115,7 +117,7 @@ impl Sparse {
                 (sum, topic as u16)
             }));
         }
-        let (own, exact) = (self.weights(word, cells, token), &self.prior.exact);
+        let (own, exact) = (self.weights(word, cells, token, old), &self.prior.exact);
         let (sum, beside) = (own.clone().map(|(_, weight)| weight).sum::<f64>(), exact.last()?.0);
         let dart = u * (sum + beside);
         if dart < sum || beside <= 0.0 {
@@ -168,13 +170,23 @@ impl Tallies for Sparse {
         uniforms: &[f64; BATCH],
     ) {
         let documents = tokens.documents;
-        let mut drawn = [Drawn::Open; BATCH];
+        let (mut drawn, mut shares) = ([Drawn::Open; BATCH], [1.0; BATCH]);
+        if cells.without_own {
+            // The weights a q, which all documents share, have all tables.
+            for (slot, (&document, &topic)) in documents.iter().zip(&*topics).enumerate() {
+                shares[slot] = cells.share(word, tokens.place + slot, topic);
+                self.lists.scale(tokens.first + slot, document, shares[slot]);
+            }
+        }
         let parts = (&self.prior, &self.lists, cells);
         propose(parts, &mut self.sums, tokens, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
-            let token = (document, tokens.place + slot);
+            let (token, old) = ((document, tokens.place + slot), (*topic, shares[slot]));
+            if cells.without_own {
+                self.lists.scale(tokens.first + slot, document, 1.0);
+            }
             let drawn = match drawn[slot] {
-                Drawn::Open => self.draw_exactly(word, cells, token, uniforms[slot]),
+                Drawn::Open => self.draw_exactly(word, cells, token, old, uniforms[slot]),
                 decided => Some(decided),
             };
             let place = match drawn {
@@ -212,7 +224,7 @@ fn take_up(prior: &mut PriorWeights, word: &Word<'_>) {
 
 /// Draws for some tokens of different documents, or [`Drawn::Open`].
 ///
-/// A limit has an error of as many roundings as there are lines summed up to it, and 9 more: 4 for
+/// A limit has an error of as many roundings as there are lines summed up to it, and 10 more: 5 for
 /// a weight, 4 for the halvings of the lanes, one where the weights a q follow those of the
 /// document. The draw has 16 more: those of the total, of u and its product, and of up to 5
 /// differences. A repetition has 2 more than another weight, and a lane may have as many as lines.
@@ -272,7 +284,7 @@ fn propose(
             &own_sums[..=own_lines]
         };
         let most = if lists.gains.is_empty() { 2 } else { 4 };
-        let margin = ((most * own_lines + 44) as f32 * draw.total
+        let margin = ((most * own_lines + 46) as f32 * draw.total
             + (2 * n_lines) as f32 * prior_sums.total)
             * ROUNDING;
         if let Some(place) = draw.decide(sums, draw.line(sums), margin) {
@@ -326,18 +338,24 @@ mod tests {
                     (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
                 let word = Word { a: &a, weights: &weights, scale: &vec![1.0; n_topics] };
                 sparse.take_up(&word);
+                let old = (topics[0], if is_bursty { rng.random() } else { 1.0 });
                 let mut cells = Cells::default();
                 if is_bursty {
                     let inverse: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>()).collect();
-                    let bursts = BurstWeights { inverse: &inverse, factor: &vec![0.7; n_topics] };
+                    let bursts = BurstWeights {
+                        inverse: &inverse,
+                        factor: &vec![0.7; n_topics],
+                        without_own: true,
+                    };
                     cells = Cells::new(bursts);
                     cells.take_up(&[0; 6], &topics[..6]);
                     let (a, bursts) = (PseudoCounts::shared(&a), Some(bursts));
                     let (weights, scale) = (word.weights, word.scale);
                     sparse.take_bursts(TopicWeights { a, weights, scale, rates: None, bursts });
+                    sparse.lists.scale(0, 0, old.1);
                 }
                 let mut sums = vec![0.0];
-                let own = sparse.weights(&word, &cells, (0, 0)).map(|(_, weight)| weight);
+                let own = sparse.weights(&word, &cells, (0, 0), old).map(|(_, weight)| weight);
                 for weight in own.chain(in_order(n_topics).map(|topic| a[topic] * word.q(topic))) {
                     sums.push(sums[sums.len() - 1] + weight);
                 }
@@ -353,7 +371,7 @@ mod tests {
                     let token = Batch { first: 0, place: 0, documents: &[0] };
                     propose(parts, &mut sparse.sums, token, &uniforms, &mut drawn);
                     let exact = sparse
-                        .draw_exactly(&word, &cells, (0, 0), u)
+                        .draw_exactly(&word, &cells, (0, 0), old, u)
                         .expect("weights are positive");
                     let decided = drawn[0] != Drawn::Open;
                     assert!(!decided || drawn[0] == exact, "{n_topics}: {u}");
