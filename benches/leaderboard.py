@@ -252,7 +252,7 @@ MODELS = {
 }
 MODELS |= {
     f"{package}, LDA, bursty": Recipe(
-        partial(bursty, f"{package}, LDA"), "s learned for its topics", **BURSTY
+        partial(bursty, f"{package}, LDA"), "s learned for its topics", BURSTY["scores"]
     )
     for package in ("tomotopy", "topica", "scikit-learn", "gensim")
 }
