@@ -71,26 +71,30 @@ impl<'a> Chunks<'a> {
         let n_topics = alpha.len();
         sums.word_topic.fill(0.0);
         let (mut doc_topic, mut ln_documents) = (&mut *sums.doc_topic, &mut *sums.ln_documents);
+        let fit_chunk = |field: &mut DocumentScratch, part: (&Chunk, &mut [f32], &mut [f64])| {
+            let (chunk, doc_topic, ln_documents) = part;
+            let mut word_topic = array_of("expected tokens", chunk.words.len() * n_topics, 0.0)?;
+            let mut rows = &chunk.rows[..];
+            let by_document = doc_topic.chunks_exact_mut(n_topics).zip(ln_documents);
+            for (doc_ix, (doc_topic, ln_document)) in chunk.documents.clone().zip(by_document) {
+                observer.check_stop()?;
+                let document = self.counts.document(doc_ix);
+                let own = rows.split_off(..document.n_distinct()).unwrap_or_default();
+                let expected = Expected { sums: &mut word_topic, rows: own, n_topics };
+                *ln_document = field.fit(document, phi, alpha, doc_topic, effort, expected);
+            }
+            Ok(word_topic)
+        };
         for wave in self.chunks.chunks(WAVE) {
             let mut parts = Vec::with_capacity(WAVE);
             for chunk in wave {
                 let n_documents = chunk.documents.len();
-                let (own, rest) = doc_topic.split_at_mut(n_documents * n_topics);
-                let (own_ln, rest_ln) = ln_documents.split_at_mut(n_documents);
+                let own = doc_topic.split_off_mut(..n_documents * n_topics).unwrap_or_default();
+                let own_ln = ln_documents.split_off_mut(..n_documents).unwrap_or_default();
                 parts.push((chunk, own, own_ln));
-                (doc_topic, ln_documents) = (rest, rest_ln);
             }
             let fitted: Vec<_> = (parts.into_par_iter().with_max_len(1))
-                .map_init(
-                    || DocumentScratch::new(n_topics),
-                    |field, (chunk, doc_topic, ln_documents)| {
-                        let mut part =
-                            array_of("expected tokens", chunk.words.len() * n_topics, 0.0)?;
-                        let own = ExpectedCounts { doc_topic, ln_documents, word_topic: &mut part };
-                        self.fit_chunk(chunk, phi, alpha, effort, own, field, observer)?;
-                        Ok(part)
-                    },
-                )
+                .map_init(|| DocumentScratch::new(n_topics), fit_chunk)
                 .collect();
             for (chunk, part) in wave.iter().zip(fitted) {
                 for (&word, part) in chunk.words.iter().zip(part?.chunks_exact(n_topics)) {
@@ -100,31 +104,6 @@ impl<'a> Chunks<'a> {
             }
         }
         Ok(sums.ln_documents.iter().sum())
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what a pass needs, and one thread's buffers")]
-    fn fit_chunk(
-        &self,
-        chunk: &Chunk,
-        phi: &[f64],
-        alpha: &[f64],
-        effort: Effort,
-        sums: ExpectedCounts<'_>,
-        field: &mut DocumentScratch,
-        observer: &dyn Observer,
-    ) -> Result<()> {
-        let n_topics = alpha.len();
-        let mut rows = &chunk.rows[..];
-        let by_document = sums.doc_topic.chunks_exact_mut(n_topics).zip(sums.ln_documents);
-        for (doc_ix, (doc_topic, ln_document)) in chunk.documents.clone().zip(by_document) {
-            observer.check_stop()?;
-            let document = self.counts.document(doc_ix);
-            let (own, rest) = rows.split_at(document.n_distinct());
-            rows = rest;
-            let expected = Expected { sums: sums.word_topic, rows: own, n_topics };
-            *ln_document = field.fit(document, phi, alpha, doc_topic, effort, expected);
-        }
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use rand::RngExt;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Result, array_of};
 use crate::math::pick;
-use crate::rng::{Key, Purpose, Rng};
+use crate::rng::{Key, Purpose};
 
 /// Share of a new topic that is its document; the rest lets it grow on others.
 const OWN: f64 = 0.5;
@@ -60,14 +60,10 @@ pub(super) fn draw_documents(weights: &[f64], n: usize, seed: u64) -> Vec<Option
             if !left.iter().any(|&weight| weight > 0.0) {
                 left.copy_from_slice(weights);
             }
-            let drawn = draw(&left, &mut rng);
+            let dart = rng.random::<f64>() * left.iter().sum::<f64>();
+            let drawn = pick(left.iter().copied(), dart).unwrap_or(0);
             left[drawn] = 0.0;
             Some(drawn)
         })
         .collect()
-}
-
-fn draw(weights: &[f64], rng: &mut Rng) -> usize {
-    let total: f64 = weights.iter().sum();
-    pick(weights.iter().copied(), rng.random::<f64>() * total).unwrap_or(0)
 }

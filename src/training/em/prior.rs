@@ -23,19 +23,14 @@ const LARGEST_CUT: f64 = 10.0;
 const MOST: f64 = 1e6;
 
 /// The bound as a function of α given q(z), and its derivatives: sums over documents d with n_dk
-/// expected tokens of topic k.
-#[derive(Clone)]
+/// expected tokens of topic k, and N_d in all.
 struct Objective {
     /// Σ_d [Σ_k ln Γ(α_k + n_dk)/Γ(α_k) - ln Γ(α_+ + N_d)/Γ(α_+)].
     value: f64,
-    /// Σ_d [ψ(α_k + n_dk) - ψ(α_k)].
+    /// Σ_d [ψ(α_k + n_dk) - ψ(α_k)] of every topic, then Σ_d [ψ(α_+ + N_d) - ψ(α_+)].
     first: Vec<f64>,
-    /// Σ_d [ψ'(α_k + n_dk) - ψ'(α_k)].
+    /// The same of ψ'.
     second: Vec<f64>,
-    /// Σ_d [ψ(α_+ + N_d) - ψ(α_+)].
-    length_first: f64,
-    /// Σ_d [ψ'(α_+ + N_d) - ψ'(α_+)].
-    length_second: f64,
 }
 
 /// Raises the bound over α given the expected tokens of each document's topics.
@@ -76,50 +71,40 @@ impl Objective {
             .map(|(chunk, rows)| {
                 let mut part = Objective::zero(n_topics);
                 for (doc_ix, row) in (chunk * CHUNK_DOCUMENTS..).zip(rows.chunks_exact(n_topics)) {
-                    part.add_topics(alpha, row);
-                    part.add_length(total, counts.document(doc_ix).n_tokens() as f64);
+                    for (k, &n) in row.iter().enumerate().filter(|(_, n)| **n > 0.0) {
+                        part.value += part.add(k, alpha[k], f64::from(n));
+                    }
+                    let n_tokens = counts.document(doc_ix).n_tokens() as f64;
+                    part.value -= part.add(n_topics, total, n_tokens);
                 }
                 part
             })
             .collect();
         let mut sum = Objective::zero(n_topics);
-        parts.iter().for_each(|part| sum.add(part));
+        for part in parts {
+            sum.value += part.value;
+            sum.first.iter_mut().zip(part.first).for_each(|(sum, x)| *sum += x);
+            sum.second.iter_mut().zip(part.second).for_each(|(sum, x)| *sum += x);
+        }
         sum
     }
 
     fn zero(n_topics: usize) -> Self {
-        let (first, second) = (vec![0.0; n_topics], vec![0.0; n_topics]);
-        Objective { value: 0.0, first, second, length_first: 0.0, length_second: 0.0 }
+        let (first, second) = (vec![0.0; n_topics + 1], vec![0.0; n_topics + 1]);
+        Objective { value: 0.0, first, second }
     }
 
-    fn add_topics(&mut self, alpha: &[f64], tokens: &[f32]) {
-        let used = tokens.iter().enumerate().filter(|(_, n)| **n > 0.0);
-        for (k, &n) in used {
-            let (a, n) = (alpha[k], f64::from(n));
-            self.value += ln_gamma_ratio(a, n);
-            self.first[k] += digamma(a + n) - digamma(a);
-            self.second[k] += trigamma(a + n) - trigamma(a);
-        }
-    }
-
-    fn add_length(&mut self, total: f64, n_tokens: f64) {
-        self.value -= ln_gamma_ratio(total, n_tokens);
-        self.length_first += digamma(total + n_tokens) - digamma(total);
-        self.length_second += trigamma(total + n_tokens) - trigamma(total);
-    }
-
-    fn add(&mut self, other: &Objective) {
-        self.value += other.value;
-        self.first.iter_mut().zip(&other.first).for_each(|(sum, x)| *sum += x);
-        self.second.iter_mut().zip(&other.second).for_each(|(sum, x)| *sum += x);
-        self.length_first += other.length_first;
-        self.length_second += other.length_second;
+    /// ln Γ(a + n)/Γ(a), whose derivatives are added to those at a place.
+    fn add(&mut self, place: usize, a: f64, n: f64) -> f64 {
+        self.first[place] += digamma(a + n) - digamma(a);
+        self.second[place] += trigamma(a + n) - trigamma(a);
+        ln_gamma_ratio(a, n)
     }
 
     /// α - H⁻¹ g with H = diag(second) + z 1 1ᵀ, kept positive.
     fn newton_step(&self, alpha: &[f64]) -> Vec<f64> {
-        let gradient = |k: usize| self.first[k] - self.length_first;
-        let (mut weighted, mut inverse) = (0.0, -self.length_second.recip());
+        let gradient = |k: usize| self.first[k] - self.first[alpha.len()];
+        let (mut weighted, mut inverse) = (0.0, -self.second[alpha.len()].recip());
         for k in (0..alpha.len()).filter(|&k| self.second[k] < 0.0) {
             weighted += gradient(k) / self.second[k];
             inverse += self.second[k].recip();
@@ -137,8 +122,8 @@ impl Objective {
     }
 
     fn fixed_point(&self, alpha: &[f64]) -> Vec<f64> {
-        let next =
-            |(a, first): (&f64, &f64)| (a * first / self.length_first).clamp(LEAST_PRIOR, MOST);
+        let length = self.first[alpha.len()];
+        let next = |(a, first): (&f64, &f64)| (a * first / length).clamp(LEAST_PRIOR, MOST);
         alpha.iter().zip(&self.first).map(next).collect()
     }
 }
