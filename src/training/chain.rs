@@ -216,16 +216,13 @@ impl<T: Tokens> Chain<T> {
 
     /// The current state; the topics of tokens and the sum over kept sweeps are apart.
     pub fn state(&self) -> ChainState {
+        let tables = self.tables.iter().map(|&n| f64::from(n));
         ChainState {
             position: Position::Chain { sweep: self.n_sweeps() },
             best: None,
-            parameters: self.parameters().into_iter().chain(self.tables_of_state()).collect(),
+            parameters: self.parameters().into_iter().chain(tables).collect(),
             n_kept: self.n_kept,
         }
-    }
-
-    fn tables_of_state(&self) -> impl Iterator<Item = f64> {
-        self.tables.iter().map(|&n| f64::from(n))
     }
 
     /// Sums of φ, words x topics, the other parameters and φ² over the kept sweeps, one array after the
@@ -313,9 +310,8 @@ impl<T: Tokens> Chain<T> {
             self.n_kept += 1;
         }
         if n_sweeps >= self.schedule.burn_in {
-            self.kept_coefficients.extend_from_slice(self.globals.coefficients());
-            let bursts = self.globals.topics().bursts.as_ref();
-            self.kept_coefficients.extend_from_slice(bursts.map_or(&[], BurstState::drawn));
+            let drawn = [self.globals.coefficients(), self.drawn_concentrations()].concat();
+            self.kept_coefficients.extend(drawn);
         }
         if self.tokens.keeps_states() {
             let kept_sum = if keeps { self.kept_sum()? } else { None };

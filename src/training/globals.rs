@@ -119,7 +119,9 @@ pub trait Globals: Send + Sync {
     fn ln_joint(&self, documents: DocumentTotals<'_>) -> f64;
 
     /// Expected parameters beside φ given the topics of all tokens, one array after the other.
-    fn expected(&self) -> Vec<f64>;
+    fn expected(&self) -> Vec<f64> {
+        self.parameters()
+    }
 
     /// Rates of the gamma distributions of θ, by which documents of different exposures differ.
     fn rates(&self) -> Option<&[f64]> {

@@ -79,8 +79,4 @@ impl Globals for KnownGlobals {
     fn factors(&self) -> Option<&[f64]> {
         Some(&self.factors)
     }
-
-    fn expected(&self) -> Vec<f64> {
-        vec![]
-    }
 }

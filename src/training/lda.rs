@@ -162,9 +162,4 @@ impl Globals for LdaGlobals {
         }
         ln_value
     }
-
-    /// α, then β; where documents have covariates, then λ and σ².
-    fn expected(&self) -> Vec<f64> {
-        self.parameters()
-    }
 }
