@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::limits::check_topics;
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
-    self, CorpusSizes, DocumentBlock, ExposedTokens, SpareTallies, Step, TopicWeights, add_words,
+    self, CorpusSizes, DocumentBlock, ExposedTokens, SpareTallies, Step, TopicWeights, count_words,
     ln_urns,
 };
 use super::tokens::Position;
@@ -91,13 +91,11 @@ pub fn order_tokens(counts: &CountMatrix) -> Result<(Vec<u32>, Vec<u16>)> {
 /// # Errors
 /// Sizes that disagree.
 pub fn order_topics(part: Part<'_>, topics: &[u16]) -> Result<Vec<u16>> {
-    let mut rest = topics;
-    let mut ordered = Vec::with_capacity(topics.len());
+    let (mut rest, mut ordered) = (topics, Vec::with_capacity(topics.len()));
     for mut block in part.blocks(usize::MAX, topics)? {
-        let (own, after) = rest.split_at(block.n_tokens());
+        let own = rest.split_off(..block.n_tokens()).unwrap_or_default();
         block.set_topics_by_document(own);
         ordered.extend_from_slice(block.topics());
-        rest = after;
     }
     Ok(ordered)
 }
@@ -131,11 +129,10 @@ pub fn sweep_part(
             return Err(Error::Length { name: "documents of the part", found, expected });
         }
     }
-    let step = Step { urns: weights, key: to.key(seed) };
+    let step = Step { urns: weights, key: to.key(seed), tables };
     let spare = SpareTallies::default();
-    let swept =
-        sweeps::sweep(&mut blocks, part.counts, part.sizes, step, tables, &spare, observer)?;
-    add_words(&blocks, n_topics, counts);
+    let swept = sweeps::sweep(&mut blocks, part.counts, part.sizes, step, &spare, observer)?;
+    count_words(&blocks, n_topics, counts, false);
     let mut rest = topics;
     for block in &blocks {
         let own = block.topics();
@@ -155,7 +152,7 @@ pub fn count_part(
     counts: &mut [u32],
 ) -> Result<()> {
     check_length("counts of words by topic", counts.len(), part.n_words * n_topics)?;
-    add_words(&part.blocks(n_topics, topics)?, n_topics, counts);
+    count_words(&part.blocks(n_topics, topics)?, n_topics, counts, false);
     Ok(())
 }
 
@@ -181,9 +178,7 @@ pub fn exposed_of_part(
     let n_documents = part.n_documents.iter().sum::<u64>() as usize;
     check_length("exposures of documents", exposures.len(), n_documents)?;
     let blocks = part.blocks(n_topics, topics)?;
-    let exposed = |block: &DocumentBlock| {
-        ExposedTokens::new(block, &exposures[block.documents.clone()], n_topics)
-    };
+    let exposed = |block: &DocumentBlock| ExposedTokens::new(block, exposures, n_topics);
     Ok(blocks.par_iter().map(exposed).collect())
 }
 

@@ -9,7 +9,7 @@ use super::limits::{check_tokens, check_topics};
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
     self, BurstWeights, CorpusSizes, DocumentBlock, ExposedTokens, SpareTallies, Step, SweptTokens,
-    TopicWeights, add_words, count_words, ln_bursts, ln_urns, split_documents,
+    TopicWeights, count_words, ln_bursts, ln_urns, split_documents,
 };
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
@@ -46,15 +46,6 @@ impl Position {
             Position::Merged { run } => Key::new(seed, Purpose::Initialise).unit(1 + run),
             Position::Chain { sweep: 0 } => Key::new(seed, Purpose::Initialise),
             Position::Chain { sweep } => Key::new(seed, Purpose::Assign).unit(sweep),
-        }
-    }
-
-    /// The position after one more sweep.
-    pub(super) fn next(self) -> Self {
-        match self {
-            Position::Start { run, sweep } => Position::Start { run, sweep: sweep + 1 },
-            Position::Merged { .. } => Position::Chain { sweep: 0 },
-            Position::Chain { sweep } => Position::Chain { sweep: sweep + 1 },
         }
     }
 }
@@ -121,6 +112,16 @@ pub trait Tokens {
     /// # Errors
     /// The errors of the storage.
     fn count(&mut self, at: Position, n_topics: usize, counts: &mut [u32]) -> Result<()>;
+
+    /// The tokens of every word in each topic.
+    ///
+    /// # Errors
+    /// The errors of the storage; [`Error::Memory`](crate::Error::Memory) where there is no room for them.
+    fn counted(&mut self, at: Position, n_words: usize, n_topics: usize) -> Result<Vec<u32>> {
+        let mut counts = array_of("counts of words by topic", n_words * n_topics, 0)?;
+        self.count(at, n_topics, &mut counts)?;
+        Ok(counts)
+    }
 
     /// Draws the topics of all tokens on the way to a position; sets `counts`, and returns the
     /// tables of each group of documents and topic, which are zeros unless `tables` is set, and what
@@ -238,14 +239,10 @@ impl<C: Deref<Target = CountMatrix>> MemoryTokens<C> {
     pub fn set_topics(&mut self, topics: &[u16], n_topics: usize) -> Result<()> {
         check_topics(topics, self.counts.n_tokens() as usize, n_topics)?;
         let mut rest = topics;
-        let parts: Vec<_> = (self.blocks.iter_mut())
-            .map(|block| {
-                let (own, after) = rest.split_at(block.n_tokens());
-                rest = after;
-                (block, own)
-            })
-            .collect();
-        parts.into_par_iter().for_each(|(block, own)| block.set_topics_by_document(own));
+        let own = |block: &DocumentBlock| rest.split_off(..block.n_tokens()).unwrap_or_default();
+        let parts: Vec<_> = self.blocks.iter().map(own).collect();
+        let blocks = self.blocks.par_iter_mut().zip(parts);
+        blocks.for_each(|(block, own)| block.set_topics_by_document(own));
         self.spare = SpareTallies::default();
         Ok(())
     }
@@ -267,7 +264,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
     }
 
     fn count(&mut self, _: Position, n_topics: usize, counts: &mut [u32]) -> Result<()> {
-        add_words(&self.blocks, n_topics, counts);
+        count_words(&self.blocks, n_topics, counts, false);
         Ok(())
     }
 
@@ -280,11 +277,10 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
         counts: &mut [u32],
         observer: &dyn Observer,
     ) -> Result<SweptTokens> {
-        let (step, n_topics) = (Step { urns: weights, key: to.key(seed) }, weights.a.n_topics());
-        let sizes = self.sizes;
-        let (documents, blocks) = (Some(&*self.counts), &mut self.blocks);
-        let swept = sweeps::sweep(blocks, documents, sizes, step, tables, &self.spare, observer);
-        count_words(&self.blocks, n_topics, counts);
+        let step = Step { urns: weights, key: to.key(seed), tables };
+        let (documents, blocks, sizes) = (Some(&*self.counts), &mut self.blocks, self.sizes);
+        let swept = sweeps::sweep(blocks, documents, sizes, step, &self.spare, observer);
+        count_words(&self.blocks, weights.a.n_topics(), counts, true);
         swept
     }
 
@@ -313,9 +309,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
 
     fn exposed(&mut self, _: Position, n_topics: usize) -> Result<Vec<ExposedTokens>> {
         let Some(ExposureGroups { numbers, .. }) = &self.exposures else { return Ok(vec![]) };
-        let exposed = |block: &DocumentBlock| {
-            ExposedTokens::new(block, &numbers[block.documents.clone()], n_topics)
-        };
+        let exposed = |block: &DocumentBlock| ExposedTokens::new(block, numbers, n_topics);
         Ok(self.blocks.par_iter().map(exposed).collect())
     }
 

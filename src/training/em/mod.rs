@@ -197,9 +197,8 @@ impl<'c, 'd> Em<'c, 'd> {
         let topics = tokens.topics();
         let mut rest = &topics[..];
         for (row, document) in em.doc_topic.chunks_exact_mut(n_topics).zip(counts.documents()) {
-            let (own, after) = rest.split_at(document.n_tokens() as usize);
+            let own = rest.split_off(..document.n_tokens() as usize).unwrap_or_default();
             own.iter().for_each(|&topic| row[usize::from(topic)] += 1.0);
-            rest = after;
         }
         em.update_topics(beta);
         Ok(em)
@@ -246,7 +245,11 @@ impl<'c, 'd> Em<'c, 'd> {
         let mut trace = vec![climbed];
         let mut n_tokens = self.n_tokens();
         while trace.len() as u64 <= settings.max_iter && !observer.stopped() {
-            let alpha = self.maximise(settings);
+            let alpha = self.alpha.clone();
+            self.update_topics(prior);
+            if settings.learned {
+                prior::learn(&mut self.alpha, self.chunks.counts(), &self.doc_topic);
+            }
             let next = match self.expectation(EFFORT, observer) {
                 Err(Error::Stopped) => {
                     (self.phi, self.alpha) = (self.previous, alpha);
@@ -275,16 +278,6 @@ impl<'c, 'd> Em<'c, 'd> {
             word_topic: &mut self.word_topic,
         };
         self.chunks.fit(&self.phi, &self.alpha, effort, &mut sums, observer)
-    }
-
-    /// Sets φ, and α where it is learned, to what the mean field makes best; returns α before.
-    fn maximise(&mut self, settings: &EmSettings) -> Vec<f64> {
-        self.update_topics(settings.topic_word_prior);
-        let alpha = self.alpha.clone();
-        if settings.learned {
-            prior::learn(&mut self.alpha, self.chunks.counts(), &self.doc_topic);
-        }
-        alpha
     }
 
     /// Sets φ to the expected tokens and `prior` added to each.
@@ -329,9 +322,7 @@ fn folded(tokens: &mut impl Tokens, n_words: usize, n_topics: usize) -> Result<V
     let at = Position::Chain { sweep: 0 };
     let numbers: Vec<u16> = (0..=u16::MAX).map(|topic| topic % n_topics as u16).collect();
     tokens.renumber(at, at, &numbers)?;
-    let mut counts = array_of("counts of words by topic", n_words * n_topics, 0)?;
-    tokens.count(at, n_topics, &mut counts)?;
-    Ok(counts)
+    tokens.counted(at, n_words, n_topics)
 }
 
 fn check(settings: &EmSettings) -> Result<()> {

@@ -187,17 +187,12 @@ fn in_units(nats: f64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::training::sweeps::totals;
 
     const N_TOPICS: usize = 5;
 
     /// Tokens of four words in five topics.
     const COUNTS: [u32; 20] = [3, 1, 0, 7, 0, 0, 4, 2, 2, 9, 2, 2, 1, 0, 0, 5, 0, 40, 1, 3];
-
-    fn totals(counts: &[u32], n_topics: usize) -> Vec<u64> {
-        (0..n_topics)
-            .map(|k| counts[k..].iter().step_by(n_topics).map(|&n| u64::from(n)).sum())
-            .collect()
-    }
 
     fn renumbered(numbers: &[u16], n_topics: usize) -> Vec<u32> {
         let mut counts = vec![0; 4 * n_topics];

@@ -14,6 +14,7 @@ mod merge;
 mod wide;
 
 use super::pseudo_counts::PseudoCounts;
+use super::sweeps::totals;
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
@@ -70,7 +71,8 @@ pub fn find_topics(
     }
     let mut best = None;
     if let Some((run, value)) = begun.and_then(|state| state.best) {
-        best = Some(Best { run, value, counts: counted(tokens, Position::Merged { run }, start)? });
+        let counts = tokens.counted(Position::Merged { run }, n_words, n_topics)?;
+        best = Some(Best { run, value, counts });
     }
     let (first, mut done) = match begun.map(|state| state.position) {
         Some(Position::Start { run, sweep }) => (run, Some(sweep)),
@@ -96,9 +98,7 @@ pub fn find_topics(
         commit(tokens, to, best.as_ref())?;
     }
     let Best { run, counts, .. } = best.ok_or(Error::Saved)?;
-    let sum = |k: usize| counts[k..].iter().step_by(n_topics).map(|&n| u64::from(n)).sum();
-    let n_tokens: Vec<u64> = (0..n_topics).map(sum).collect();
-    let numbers = numbers_by_size(&n_tokens, &start.alpha);
+    let numbers = numbers_by_size(&totals(&counts, n_topics), &start.alpha);
     tokens.renumber(Position::Merged { run }, Position::Chain { sweep: 0 }, &numbers)?;
     renumbered(&counts, &numbers, n_topics)
 }
@@ -117,10 +117,9 @@ fn swept(
         tokens.draw_first(at, FirstTopics::new(wide.n_topics(), at.key(seed)))?;
         commit(tokens, at, best)?;
     }
-    let mut counts = vec![0; wide.n_words() * wide.n_topics()];
-    tokens.count(at, wide.n_topics(), &mut counts)?;
-    for _ in done.unwrap_or(0)..n_sweeps {
-        at = at.next();
+    let mut counts = tokens.counted(at, wide.n_words(), wide.n_topics())?;
+    for sweep in 1 + done.unwrap_or(0)..=n_sweeps {
+        at = Position::Start { run, sweep };
         let weights = wide.weights(&counts);
         tokens.sweep(at, weights, seed, false, &mut counts, observer)?;
         commit(tokens, at, best)?;
@@ -131,13 +130,6 @@ fn swept(
 fn commit(tokens: &mut impl Tokens, position: Position, best: Option<&Best>) -> Result<()> {
     let best = best.map(|best| (best.run, best.value));
     tokens.commit(&ChainState { position, best, parameters: vec![], n_kept: 0 }, None)
-}
-
-fn counted(tokens: &mut impl Tokens, at: Position, start: &TopicStart) -> Result<Vec<u32>> {
-    let n_topics = start.alpha.len();
-    let mut counts = array_of("counts of words by topic", start.n_words * n_topics, 0)?;
-    tokens.count(at, n_topics, &mut counts)?;
-    Ok(counts)
 }
 
 /// Counts of the topics that have these new numbers.

@@ -48,11 +48,12 @@ pub struct TopicWeights<'a> {
     pub bursts: Option<BurstWeights<'a>>,
 }
 
-/// The urns of a sweep, and the key of its random numbers.
+/// The urns of a sweep, the key of its random numbers, and whether it draws tables, too.
 #[derive(Clone, Copy)]
 pub(in crate::training) struct Step<'a> {
     pub(in crate::training) urns: TopicWeights<'a>,
     pub(in crate::training) key: Key,
+    pub(in crate::training) tables: bool,
 }
 
 impl<'a> Step<'a> {
@@ -292,8 +293,7 @@ impl WordTokens<'_> {
             let (mut batches, mut place) = (run.chunks(BATCH).peekable(), 0);
             tallies.remove(Batch { first, place, documents: &run[..run.len().min(BATCH)] }, topics);
             while let (Some(documents), Some(uniforms)) = (batches.next(), uniforms.next()) {
-                let (own, rest) = topics.split_at_mut(documents.len());
-                topics = rest;
+                let own = topics.split_off_mut(..documents.len()).unwrap_or_default();
                 let tokens = Batch { first, place, documents };
                 cells.remove(place, own);
                 first += documents.len();

@@ -11,6 +11,7 @@ use super::sparse::Sparse;
 use super::splits::{self, CorpusSizes};
 use super::tables;
 use super::tallies::Tallies;
+use super::topics::add;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
@@ -46,14 +47,13 @@ pub struct SweptTokens {
 /// Draws the topics of all tokens of some blocks of a corpus; the documents themselves, `counts`, are
 /// needed where their exposures differ.
 ///
-/// If `tables` is set, it also draws, and sums over the documents of each group, the number of tables
-/// CRT(n_dk, a_dk) that seat the tokens of topic k (PFA notes, eq. 20 corrected); else they are zeros.
+/// If the step asks for tables, it also draws, and sums over the documents of each group, the number of
+/// tables CRT(n_dk, a_dk) that seat the tokens of topic k (PFA notes, eq. 20 corrected); else they are zeros.
 pub(in crate::training) fn sweep(
     blocks: &mut [DocumentBlock],
     counts: Option<&CountMatrix>,
     sizes: CorpusSizes,
     step: Step<'_>,
-    tables: bool,
     spare: &SpareTallies,
     observer: &dyn Observer,
 ) -> Result<SweptTokens> {
@@ -61,6 +61,7 @@ pub(in crate::training) fn sweep(
     let is_long = sizes.longest > dense::MAX_COUNT;
     let is_own = step.urns.a.is_grouped() || step.urns.rates.is_some();
     let documents = || counts.ok_or(Error::Empty { name: "documents of the part" });
+    let exposed = step.urns.rates.map(|_| documents()).transpose()?;
     let bursts = step.urns.bursts;
     // Weights of lists grow with the tokens only where no concentration is below its pseudo-count.
     let grows = |(a, inverse): (&f64, &f64)| a * inverse <= 1.0;
@@ -73,9 +74,12 @@ pub(in crate::training) fn sweep(
         spare.dense.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
     if is_split {
-        let exposed = step.urns.rates.map(|_| documents()).transpose()?;
-        let n_tables = splits::sweep(blocks, exposed, step, tables, observer)?;
-        return Ok(SweptTokens { n_tables, bursts: BurstCounts::default() });
+        return sweep_blocks(blocks, step, |block| {
+            let counts = splits::sweep(block, exposed, step, observer)?;
+            let row = |document: usize| counts[document * n_topics..][..n_topics].iter().copied();
+            let n_tables = tables::seat(block, step, |document| row(document).enumerate());
+            Ok(SweptTokens { n_tables, ..SweptTokens::default() })
+        });
     }
     if is_listed {
         // Always anew: the order of a document's topics, by which they are drawn, is that of its
@@ -84,39 +88,29 @@ pub(in crate::training) fn sweep(
             block.tally(tallies);
             tallies.take_bursts(step.urns);
         };
-        let new = || Sparse::new(n_topics);
-        return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tally), observer);
+        return sweep_tallies(blocks, step, (&spare.sparse, tally), observer);
     }
-    let exposed = step.urns.rates.map(|_| documents()).transpose()?;
     let tally = |block: &DocumentBlock, tallies: &mut Dense, is_counted: bool| {
         if !is_counted {
             block.tally(tallies);
-        }
-        if !is_own && bursts.is_none() {
-            return tallies.take_none();
         }
         let exposures = exposed.into_iter().flat_map(|counts| {
             block.documents.clone().map(|doc_ix| counts.document(doc_ix).exposure())
         });
         tallies.take_own(step.urns, block.in_corpus(), exposures);
     };
-    let new = || Dense::new(n_topics);
-    sweep_blocks(blocks, step, tables, (&spare.dense, new, tally), observer)
+    sweep_tallies(blocks, step, (&spare.dense, tally), observer)
 }
 
-fn sweep_blocks<T: Tallies + Send>(
+/// Draws the topics of all blocks token by token, in tallies that are prepared by `tally`: it is told
+/// whether they have counted the block in the sweep before.
+fn sweep_tallies<T: Tallies + Send>(
     blocks: &mut [DocumentBlock],
     step: Step<'_>,
-    tables: bool,
-    (spare, new_tallies, tally): (
-        &Mutex<Vec<(usize, T)>>,
-        impl Fn() -> T + Sync,
-        impl Fn(&DocumentBlock, &mut T, bool) + Sync,
-    ),
+    (spare, tally): (&Mutex<Vec<(usize, T)>>, impl Fn(&DocumentBlock, &mut T, bool) + Sync + Send),
     observer: &dyn Observer,
 ) -> Result<SweptTokens> {
     let n_topics = step.urns.a.n_topics();
-    let n_tables = step.urns.a.n_groups() * step.urns.a.n_topics();
     let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     // Blocks have tallies of their own where all are swept side by side.
     let are_shared = blocks.len() > rayon::current_num_threads();
@@ -125,10 +119,10 @@ fn sweep_blocks<T: Tallies + Send>(
         let own = spare.iter().position(|(other, _)| *other == first);
         let any = if are_shared { spare.len().checked_sub(1) } else { None };
         let found = own.or(any).map(|place| spare.swap_remove(place));
-        found.map_or_else(|| (false, new_tallies()), |(other, found)| (other == first, found))
+        found.map_or_else(|| (false, T::new(n_topics)), |(other, found)| (other == first, found))
     };
-    let draw_block = |block: &mut DocumentBlock| {
-        let (first, mut n_tables) = (block.in_corpus().start, vec![0; n_tables]);
+    sweep_blocks(blocks, step, |block| {
+        let first = block.in_corpus().start;
         let (is_counted, mut tallies) = tallies_for(first);
         tally(block, &mut tallies, is_counted);
         let repeated = block.sweep(step, &mut tallies, observer)?;
@@ -137,54 +131,42 @@ fn sweep_blocks<T: Tallies + Send>(
             let documents = 0..block.lengths().len();
             documents.for_each(|document| bursts.count(n_topics, tallies.counts(document)));
         }
-        if tables {
-            let key = step.key.unit(u64::MAX);
-            for (document, doc_ix) in block.in_corpus().enumerate() {
-                let mut rng = key.unit(doc_ix as u64).rng();
-                let counts = tallies.counts(document);
-                tables::seat(counts, step.urns.a, doc_ix, &mut rng, &mut n_tables);
-            }
-        }
+        let n_tables = tables::seat(block, step, |document| tallies.counts(document));
         spare().push((first, tallies));
         Ok(SweptTokens { n_tables, bursts })
-    };
-    let none = || SweptTokens { n_tables: vec![0; n_tables], bursts: BurstCounts::default() };
-    let swept = blocks.par_iter_mut().with_max_len(1).map(draw_block);
+    })
+}
+
+/// Sweeps over all blocks side by side, and puts their results together.
+fn sweep_blocks(
+    blocks: &mut [DocumentBlock],
+    step: Step<'_>,
+    sweep: impl Fn(&mut DocumentBlock) -> Result<SweptTokens> + Sync + Send,
+) -> Result<SweptTokens> {
+    let n_tables = step.urns.a.n_groups() * step.urns.a.n_topics();
+    let none = || SweptTokens { n_tables: vec![0; n_tables], ..SweptTokens::default() };
+    let swept = blocks.par_iter_mut().with_max_len(1).map(sweep);
     swept.try_reduce(none, |sum, other| {
-        let n_tables = tables::sum(sum.n_tables, other.n_tables);
+        let n_tables = add(sum.n_tables, &other.n_tables);
         Ok(SweptTokens { n_tables, bursts: sum.bursts.and(other.bursts) })
     })
 }
 
-/// Sets `counts`, words x topics, to the tokens of every word in each topic.
+/// Adds the tokens of every word in each topic to `counts`, words x topics, or sets them if `anew`.
 pub(in crate::training) fn count_words(
     blocks: &[DocumentBlock],
     n_topics: usize,
     counts: &mut [u32],
+    anew: bool,
 ) {
     // Chunk by chunk, while it is in the cache.
     counts.par_chunks_mut(WORDS * n_topics).enumerate().for_each(|(chunk, counts)| {
-        counts.fill(0);
-        add_chunk(blocks, chunk, n_topics, counts);
+        if anew {
+            counts.fill(0);
+        }
+        let words = chunk * WORDS..chunk * WORDS + counts.len() / n_topics;
+        blocks.iter().for_each(|block| block.count_words(words.clone(), counts, n_topics));
     });
-}
-
-/// Adds the tokens of every word in each topic to `counts`, words x topics.
-pub(in crate::training) fn add_words(
-    blocks: &[DocumentBlock],
-    n_topics: usize,
-    counts: &mut [u32],
-) {
-    counts.par_chunks_mut(WORDS * n_topics).enumerate().for_each(|(chunk, counts)| {
-        add_chunk(blocks, chunk, n_topics, counts);
-    });
-}
-
-fn add_chunk(blocks: &[DocumentBlock], chunk: usize, n_topics: usize, counts: &mut [u32]) {
-    let first = chunk * WORDS;
-    for block in blocks {
-        block.count_words(first..first + counts.len() / n_topics, counts, n_topics);
-    }
 }
 
 /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
@@ -199,8 +181,7 @@ pub(in crate::training) fn ln_urns(blocks: &[DocumentBlock], a: PseudoCounts<'_>
         let topics = block.topics_by_document();
         let (mut counts, mut rest) = (vec![0u32; a.n_topics()], &topics[..]);
         let ln_document = |(doc_ix, &length): (usize, &usize)| {
-            let (own, after) = rest.split_at(length);
-            rest = after;
+            let own = rest.split_off(..length).unwrap_or_default();
             counts.fill(0);
             own.iter().for_each(|&topic| counts[usize::from(topic)] += 1);
             let drawn = counts.iter().zip(a.row(doc_ix)).enumerate();

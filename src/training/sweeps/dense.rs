@@ -91,18 +91,6 @@ fn single(weight: f64) -> f32 {
 }
 
 impl Dense {
-    pub(super) fn new(n_topics: usize) -> Self {
-        let n_lines = n_topics.div_ceil(LANES);
-        Dense {
-            n_topics,
-            n_lines,
-            counts: Vec::new(),
-            own: Own::default(),
-            row: Row { q: vec![LaneBlock::ZERO; n_lines], base: vec![LaneBlock::ZERO; n_lines] },
-            sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
-        }
-    }
-
     fn count(&mut self, document: u32, topic: u16) -> &mut u16 {
         let topic = usize::from(topic);
         &mut self.counts[document as usize * self.n_lines + topic / LANES].0[topic % LANES]
@@ -123,11 +111,6 @@ impl Dense {
         }
     }
 
-    /// Nothing is the documents' own.
-    pub(super) fn take_none(&mut self) {
-        self.own.lines.clear();
-    }
-
     /// Takes up what these documents of the corpus, all that are counted, have of their own, and their
     /// exposures where they have any: factors are then 1 over the sum of rate and exposure, up to a
     /// factor of the document.
@@ -138,6 +121,10 @@ impl Dense {
         exposures: impl Iterator<Item = f64>,
     ) {
         let (own, n_topics) = (&mut self.own, self.n_topics);
+        own.lines.clear();
+        if !urns.a.is_grouped() && urns.rates.is_none() && urns.bursts.is_none() {
+            return;
+        }
         let rows = if urns.a.is_grouped() { documents.clone() } else { 0..1 };
         own.stride = if urns.a.is_grouped() { n_topics } else { 0 };
         own.a.clear();
@@ -151,7 +138,6 @@ impl Dense {
         own.inverse.clear();
         own.inverse.extend_from_slice(urns.bursts.map_or(&[], |bursts| bursts.inverse));
         let mut lines = std::mem::take(&mut own.lines);
-        lines.clear();
         for (place, counts) in self.counts.iter().enumerate() {
             let (document, first) = (place / self.n_lines, place % self.n_lines * LANES);
             let mut line = LaneBlock::ZERO;
@@ -192,6 +178,18 @@ impl Dense {
 }
 
 impl Tallies for Dense {
+    fn new(n_topics: usize) -> Self {
+        let n_lines = n_topics.div_ceil(LANES);
+        Dense {
+            n_topics,
+            n_lines,
+            counts: Vec::new(),
+            own: Own::default(),
+            row: Row { q: vec![LaneBlock::ZERO; n_lines], base: vec![LaneBlock::ZERO; n_lines] },
+            sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
+        }
+    }
+
     fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]) {
         self.counts.clear();
         self.counts.resize(lengths.len() * self.n_lines, TopicCounts([0; LANES]));

@@ -18,7 +18,7 @@ pub struct ExposedTokens {
 }
 
 impl ExposedTokens {
-    /// Tokens of the documents of a block, given the number of each document's exposure.
+    /// Tokens of the documents of a block, given the number of the exposure of every document at hand.
     pub(in crate::training) fn new(
         block: &DocumentBlock,
         exposures: &[u32],
@@ -30,6 +30,7 @@ impl ExposedTokens {
             counts[document as usize * n_topics + usize::from(topic)] += 1;
         }
         let mut by_topic = vec![Vec::<(u32, u32)>::new(); n_topics];
+        let exposures = &exposures[block.documents.clone()];
         for (counts, &exposure) in counts.chunks_exact(n_topics).zip(exposures) {
             let tokens = by_topic.iter_mut().zip(counts).filter(|(_, n)| **n > 0);
             tokens.for_each(|(entries, &n)| entries.push((exposure, n)));

@@ -25,7 +25,7 @@ pub use blocks::TopicWeights;
 pub(super) use blocks::{DocumentBlock, Step, split_documents};
 pub use cells::{BurstCounts, BurstWeights, RepeatedWord};
 pub use collapsed::SweptTokens;
-pub(super) use collapsed::{SpareTallies, add_words, count_words, ln_bursts, ln_urns, sweep};
+pub(super) use collapsed::{SpareTallies, count_words, ln_bursts, ln_urns, sweep};
 pub use exposed::ExposedTokens;
 pub(super) use exposed::by_exposure;
 pub use splits::CorpusSizes;

@@ -9,11 +9,9 @@
 #![allow(clippy::inline_always)]
 
 use rand_distr::Distribution as _;
-use rayon::prelude::*;
 
 use super::blocks::{DocumentBlock, Step, TopicWeights};
 use super::cells::runs;
-use super::tables;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::Result;
@@ -63,35 +61,9 @@ pub(super) fn are_large(
     n_tokens >= LEAST_TOKENS && n_tokens as f64 >= least_count * n_cells as f64
 }
 
-/// Draws the topics of all tokens; where `tables` is set, returns the tables of each topic, summed.
-/// `exposed` are the documents where they have exposures.
+/// Draws the topics of the tokens of a block; returns their counts, documents x topics. `exposed` are the
+/// documents where they have exposures.
 pub(super) fn sweep(
-    blocks: &mut [DocumentBlock],
-    exposed: Option<&CountMatrix>,
-    step: Step<'_>,
-    tables: bool,
-    observer: &dyn Observer,
-) -> Result<Vec<u64>> {
-    let (a, n_topics) = (step.urns.a, step.urns.a.n_topics());
-    let draw_block = |block: &mut DocumentBlock| {
-        let mut n_tables = vec![0; a.n_groups() * n_topics];
-        let counts = sweep_block(block, exposed, step, observer)?;
-        let key = step.key.unit(u64::MAX);
-        for (doc_ix, counts) in block.in_corpus().zip(counts.chunks_exact(n_topics)) {
-            if tables {
-                let mut rng = key.unit(doc_ix as u64).rng();
-                let counts = counts.iter().copied().enumerate();
-                tables::seat(counts, a, doc_ix, &mut rng, &mut n_tables);
-            }
-        }
-        Ok(n_tables)
-    };
-    let swept = blocks.par_iter_mut().with_max_len(1).map(draw_block);
-    swept.try_reduce(|| vec![0; a.n_groups() * n_topics], |sum, it| Ok(tables::sum(sum, it)))
-}
-
-/// Draws the topics of the tokens of a block; returns their counts, documents x topics.
-fn sweep_block(
     block: &mut DocumentBlock,
     exposed: Option<&CountMatrix>,
     step: Step<'_>,

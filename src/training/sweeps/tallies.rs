@@ -41,6 +41,9 @@ pub(super) struct Batch<'a> {
 
 /// Counts of topics by document.
 pub(super) trait Tallies {
+    /// Tallies of no documents.
+    fn new(n_topics: usize) -> Self;
+
     /// Starts again, with documents of these lengths and all their tokens.
     fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]);
 

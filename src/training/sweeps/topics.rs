@@ -186,30 +186,18 @@ impl Topics {
     /// β ~ Gamma(1 + Σ_kw l_kw, rate - V Σ_k ln q_k), with the tables l_kw ~ CRT(n_kw, β) and
     /// q_k ~ Beta(V β, n_k): φ is integrated out, and must be drawn next.
     pub(in crate::training) fn update_prior(&mut self, counts: &[u32], rate: f64, key: Key) {
-        let n_topics = self.n_tokens.len();
-        let (n_words, beta) = (self.n_words(), self.prior);
-        let size = chunk_words(n_topics);
-        let chunks = counts.par_chunks(size * n_topics).enumerate().map(|(chunk, counts)| {
-            let (mut n_tables, mut n_tokens) = (0, vec![0u64; n_topics]);
-            for (word, counts) in (chunk * size..).zip(counts.chunks_exact(n_topics)) {
-                let mut rng = key.unit(word as u64).rng();
-                n_tables += counts.iter().map(|&n| crt(n, beta, &mut rng)).sum::<u64>();
-                n_tokens.iter_mut().zip(counts).for_each(|(sum, &n)| *sum += u64::from(n));
-            }
-            (n_tables, n_tokens)
+        let (n_topics, beta) = (self.n_tokens.len(), self.prior);
+        let words = counts.par_chunks_exact(n_topics).with_min_len(chunk_words(n_topics));
+        let tables = words.enumerate().map(|(word, counts)| {
+            let mut rng = key.unit(word as u64).rng();
+            counts.iter().map(|&n| crt(n, beta, &mut rng)).sum::<u64>()
         });
-        let (n_tables, n_tokens) = chunks.reduce(
-            || (0, vec![0; n_topics]),
-            |(n_tables, mut n_tokens), (more, others)| {
-                n_tokens.iter_mut().zip(others).for_each(|(sum, n)| *sum += n);
-                (n_tables + more, n_tokens)
-            },
-        );
+        let n_tables: u64 = tables.sum();
+        self.count(counts);
         let mut rng = key.unit(u64::MAX).rng();
-        let total = beta * n_words as f64;
-        let used = n_tokens.into_iter().filter(|&n| n > 0);
-        let ln_q: f64 = used.map(|n| ln_beta_variate(total, n as f64, &mut rng).0).sum();
-        let rate = rate - n_words as f64 * ln_q;
+        let (n_words, used) = (self.n_words as f64, self.n_tokens.iter().filter(|n| **n > 0));
+        let ln_q = used.map(|&n| ln_beta_variate(beta * n_words, n as f64, &mut rng).0);
+        let rate = rate - n_words * ln_q.sum::<f64>();
         let drawn = gamma_law(1.0 + n_tables as f64).sample(&mut rng) / rate;
         self.prior = drawn.max(LEAST_PRIOR);
     }
@@ -253,11 +241,15 @@ impl Topics {
 
 /// Sums of words x topics over the words.
 pub(in crate::training) fn totals(counts: &[u32], n_topics: usize) -> Vec<u64> {
-    let mut totals = vec![0; n_topics];
-    for row in counts.chunks_exact(n_topics) {
-        totals.iter_mut().zip(row).for_each(|(sum, &n)| *sum += u64::from(n));
-    }
-    totals
+    let none = || vec![0; n_topics];
+    let rows = counts.par_chunks_exact(n_topics).with_min_len(chunk_words(n_topics));
+    rows.fold(none, add).reduce(none, |sums, others| add(sums, &others))
+}
+
+/// Sums of whole numbers, place by place.
+pub(super) fn add<T: Copy + Into<u64>>(mut sums: Vec<u64>, others: &[T]) -> Vec<u64> {
+    sums.iter_mut().zip(others).for_each(|(sum, &n)| *sum += n.into());
+    sums
 }
 
 /// Words per unit of parallel work.

@@ -103,9 +103,8 @@ impl Lists {
         let mut place_of = vec![NONE; n_topics];
         let mut rest = &mut by_document[..];
         for (document, &length) in lengths.iter().enumerate() {
-            let (own, after) = rest.split_at_mut(length);
+            let own = rest.split_off_mut(..length).unwrap_or_default();
             self.take_places(document, own, &mut place_of);
-            rest = after;
             ends[document] -= length;
         }
         self.places.clear();
@@ -122,15 +121,12 @@ impl Lists {
         let list = &mut self.documents[document];
         for token in tokens {
             let place = &mut place_of[usize::from(*token)];
-            let (line, lane) = if *place == NONE {
+            if *place == NONE {
                 *place = list.taken as u16;
                 list.taken += 1;
-                let (line, lane) = list.at(usize::from(*place));
-                self.topics[line][lane] = *token;
-                (line, lane)
-            } else {
-                list.at(usize::from(*place))
-            };
+            }
+            let (line, lane) = list.at(usize::from(*place));
+            self.topics[line][lane] = *token;
             self.counts[line][lane] += 1;
             *token = *place;
         }

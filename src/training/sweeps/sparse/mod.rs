@@ -58,20 +58,6 @@ enum Drawn {
 }
 
 impl Sparse {
-    pub(super) fn new(n_topics: usize) -> Self {
-        let n_lines = n_topics.div_ceil(LANES);
-        Sparse {
-            n_topics,
-            lists: Lists::default(),
-            prior: PriorWeights {
-                q: vec![0.0; ALL_TOPICS],
-                sums: vec![LaneBlock::ZERO; n_lines + 1],
-                exact: Vec::with_capacity(n_topics),
-            },
-            sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
-        }
-    }
-
     /// The weights of a document's places, in the order in which they are accumulated.
     fn weights<'a>(
         &'a self,
@@ -135,6 +121,20 @@ impl Sparse {
 }
 
 impl Tallies for Sparse {
+    fn new(n_topics: usize) -> Self {
+        let n_lines = n_topics.div_ceil(LANES);
+        Sparse {
+            n_topics,
+            lists: Lists::default(),
+            prior: PriorWeights {
+                q: vec![0.0; ALL_TOPICS],
+                sums: vec![LaneBlock::ZERO; n_lines + 1],
+                exact: Vec::with_capacity(n_topics),
+            },
+            sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
+        }
+    }
+
     fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]) {
         self.lists.gains.clear();
         self.lists.fill(lengths, self.n_topics, documents, topics);
