@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use crate::error::{Result, check_all, check_length};
 use crate::math::elementary::ln;
+use crate::math::ln_add;
 use crate::rng::{Key, Rng};
 
 use super::schedule::TopicStep;
@@ -212,7 +213,7 @@ impl RepeatedTopic {
 /// ln of the density of t = ln s, up to a constant: s/(s + [`MEDIAN`]) is uniform.
 fn ln_prior(t: f64) -> f64 {
     let x = t - MEDIAN.ln();
-    x - 2.0 * (x.max(0.0) + (-x.abs()).exp().ln_1p())
+    x - 2.0 * ln_add(x, 0.0)
 }
 
 /// A step of a chain with this density: a uniform draw from a slice, whose ends are found by steps of 1

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Result, check_length, check_positive};
 use crate::math::elementary::{exp, ln};
+use crate::math::ln_add;
 use crate::training::tokens::ExposureGroups;
 
 /// Exposures that are summed over side by side.
@@ -132,7 +133,7 @@ fn sums(ln_exposures: &[f64], weights: &[f64], ln_x: f64) -> (f64, f64) {
 
 /// ln(1 + exp x).
 pub(super) fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
+    ln_add(x, 0.0)
 }
 
 /// 1 / (1 + exp(-x)).

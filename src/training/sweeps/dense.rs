@@ -396,6 +396,7 @@ mod tests {
     use crate::rng::{Key, Purpose};
     use crate::training::pseudo_counts::PseudoCounts;
     use crate::training::sweeps::BurstWeights;
+    use crate::training::sweeps::tests::{row, uniforms};
 
     /// Draws near limits and far from them, with weights over many orders of magnitude.
     #[test]
@@ -409,15 +410,13 @@ mod tests {
             dense.fill(&[0], &[], &[]);
             let scale = vec![1.0; n_topics];
             for _ in 0..40 {
-                let a: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>()).collect();
-                let weights: Vec<f64> =
-                    (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
+                let [a, weights, rates, inverse, factors] =
+                    [(); 5].map(|()| row(n_topics, &mut rng));
+                let weights: Vec<f64> = weights.iter().map(|x| x.powi(20)).collect();
+                let rates: Vec<f64> = rates.iter().map(|x| x.recip()).collect();
                 (0..5).for_each(|_| *dense.count(0, rng.random_range(0..n_topics) as u16) += 1);
                 let word = Word { a: &a, weights: &weights, scale: &scale };
                 dense.take_up(&word);
-                let mut numbers = || (0..n_topics).map(|_| rng.random::<f64>()).collect::<Vec<_>>();
-                let rates: Vec<f64> = numbers().into_iter().map(f64::recip).collect();
-                let (inverse, factors) = (numbers(), numbers());
                 let bursts =
                     BurstWeights { inverse: &inverse, factor: &factors, without_own: true };
                 let share = if is_bursty { rng.random() } else { 1.0 };
@@ -444,27 +443,17 @@ mod tests {
                     dense.own.scale((0, dense.n_lines), old.0, old.1);
                 }
                 let factor = |k: usize| if is_exposed { 1.0 / (rates[k] + 0.3) } else { 1.0 };
-                // Draws on the limits themselves, to within a few roundings, and anywhere.
                 let n = |k: usize| f64::from(dense.counts[k / LANES].0[k % LANES]);
-                let mut sums = vec![0.0];
-                for k in in_order(n_topics) {
+                let weight = |k: usize| {
                     let mut weight = (a[k] + n(k)) * factor(k) * word.q(k);
                     if is_bursty {
                         let repeated = factors[k] * cells.n_tokens(0, k) * inverse[k];
                         weight = (a[k] + n(k)) * factor(k) * (word.q(k) + repeated)
                             / (1.0 + n(k) * inverse[k]);
                     }
-                    if k == usize::from(old.0) {
-                        weight *= old.1;
-                    }
-                    sums.push(sums[sums.len() - 1] + weight);
-                }
-                let near =
-                    |sum: &f64, off: f64| (sum / sums[n_topics] + off).clamp(0.0, 1.0 - 1e-16);
-                let mut draws: Vec<f64> = (0..200).map(|_| rng.random()).collect();
-                for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
-                    draws.extend(sums.iter().map(|sum| near(sum, off)));
-                }
+                    if k == usize::from(old.0) { weight * old.1 } else { weight }
+                };
+                let draws = uniforms(in_order(n_topics).map(weight), &mut rng);
                 // Batches that are full, and such as are drawn one by one.
                 let (full, few) = draws.split_at(draws.len() / 2);
                 for draws in full.chunks(BATCH).chain(few.chunks(3)) {

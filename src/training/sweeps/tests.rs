@@ -1,14 +1,33 @@
 //! Both kinds of tallies against the weights that they draw from.
 
+use rand::RngExt;
+
 use super::blocks::TopicWeights;
 use super::cells::{BurstWeights, Cells};
 use super::dense::Dense;
 use super::sparse::Sparse;
 use super::tallies::{BATCH, Batch, Tallies, Word};
+use crate::rng::Rng;
 use crate::training::pseudo_counts::PseudoCounts;
 
 const N_TOPICS: usize = 21;
 const ONES: [f64; N_TOPICS] = [1.0; N_TOPICS];
+
+/// Random numbers, one a topic.
+pub(super) fn row(n_topics: usize, rng: &mut Rng) -> Vec<f64> {
+    (0..n_topics).map(|_| rng.random()).collect()
+}
+
+/// Numbers anywhere in [0, 1), and others on the limits between weights, to within a few roundings.
+pub(super) fn uniforms(weights: impl Iterator<Item = f64>, rng: &mut Rng) -> Vec<f64> {
+    let mut sums = vec![0.0];
+    weights.for_each(|weight| sums.push(sums[sums.len() - 1] + weight));
+    let (total, mut uniforms) = (sums[sums.len() - 1], row(200, rng));
+    for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
+        uniforms.extend(sums.iter().map(|sum| (sum / total + off).clamp(0.0, 1.0 - 1e-16)));
+    }
+    uniforms
+}
 
 /// Draws a token of the first document after it has been removed.
 fn draw(tallies: &mut impl Tallies, word: &Word<'_>, first: usize, topic: &mut u16, u: f64) {

@@ -320,6 +320,7 @@ mod tests {
     use crate::rng::{Key, Purpose};
     use crate::training::pseudo_counts::PseudoCounts;
     use crate::training::sweeps::BurstWeights;
+    use crate::training::sweeps::tests::{row, uniforms};
 
     /// Draws near limits and far from them, with weights over many orders of magnitude.
     #[test]
@@ -333,15 +334,14 @@ mod tests {
                 let topics: Vec<u16> =
                     (0..60).map(|_| rng.random_range(0..n_topics) as u16).collect();
                 sparse.fill(&[60], &[0; 60], &topics);
-                let a: Vec<f64> = (0..n_topics).map(|_| 0.1 * rng.random::<f64>()).collect();
-                let weights: Vec<f64> =
-                    (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
+                let [a, weights, inverse] = [(); 3].map(|()| row(n_topics, &mut rng));
+                let a: Vec<f64> = a.iter().map(|x| 0.1 * x).collect();
+                let weights: Vec<f64> = weights.iter().map(|x| x.powi(20)).collect();
                 let word = Word { a: &a, weights: &weights, scale: &vec![1.0; n_topics] };
                 sparse.take_up(&word);
                 let old = (topics[0], if is_bursty { rng.random() } else { 1.0 });
                 let mut cells = Cells::default();
                 if is_bursty {
-                    let inverse: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>()).collect();
                     let bursts = BurstWeights {
                         inverse: &inverse,
                         factor: &vec![0.7; n_topics],
@@ -354,18 +354,9 @@ mod tests {
                     sparse.take_bursts(TopicWeights { a, weights, scale, rates: None, bursts });
                     sparse.lists.scale(0, 0, old.1);
                 }
-                let mut sums = vec![0.0];
                 let own = sparse.weights(&word, &cells, (0, 0), old).map(|(_, weight)| weight);
-                for weight in own.chain(in_order(n_topics).map(|topic| a[topic] * word.q(topic))) {
-                    sums.push(sums[sums.len() - 1] + weight);
-                }
-                let total = sums[sums.len() - 1];
-                let mut draws: Vec<f64> = (0..200).map(|_| rng.random()).collect();
-                for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
-                    let near = |sum: &f64| (sum / total + off).clamp(0.0, 1.0 - 1e-16);
-                    draws.extend(sums.iter().map(near));
-                }
-                for u in draws {
+                let others = in_order(n_topics).map(|topic| a[topic] * word.q(topic));
+                for u in uniforms(own.chain(others), &mut rng) {
                     let (uniforms, mut drawn) = ([u; BATCH], [Drawn::Open; BATCH]);
                     let parts = (&sparse.prior, &sparse.lists, &cells);
                     let token = Batch { first: 0, place: 0, documents: &[0] };
