@@ -48,7 +48,8 @@ pub struct SweptTokens {
 /// needed where their exposures differ.
 ///
 /// If the step asks for tables, it also draws, and sums over the documents of each group, the number of
-/// tables CRT(n_dk, a_dk) that seat the tokens of topic k (PFA notes, eq. 20 corrected); else they are zeros.
+/// tables CRT(n_dk, a_dk) that seat the tokens of topic k (PFA notes, eq. 20 corrected); else they are
+/// zeros.
 pub(in crate::training) fn sweep(
     blocks: &mut [DocumentBlock],
     counts: Option<&CountMatrix>,
