@@ -103,7 +103,7 @@ pub(crate) fn on_one_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 /// Draws every parameter in every sweep, and keeps no sweep.
 pub(crate) fn drawing(seed: u64) -> Schedule {
-    Schedule { max_iter: u64::MAX, burn_in: u64::MAX, warm_up: 0, thin: 1, seed }
+    Schedule { max_iter: u64::MAX, burn_in: 0, warm_up: 0, thin: u64::MAX, seed }
 }
 
 pub(crate) fn lda_globals(counts: &CountMatrix, prior: LdaPrior, seed: u64) -> LdaGlobals {
