@@ -43,7 +43,7 @@ pub(crate) struct RunState<'py> {
     best: Option<(u64, f64)>,
     parameters: PyReadonlyArray1<'py, f64>,
     n_kept: u64,
-    /// Sum over the kept sweeps of φ (V, K) and the other parameters, flat.
+    /// Sums over the kept sweeps of φ and the other parameters, as the core gives them.
     kept_sum: Option<PyReadonlyArray1<'py, f64>>,
     /// Coefficients of covariates and ln of learned concentrations of the sweeps after the burn-in, flat.
     kept_coefficients: Option<PyReadonlyArray1<'py, f64>>,
@@ -325,11 +325,10 @@ impl Training {
         }
     }
 
-    /// Number of kept sweeps, and the sum of their parameters, flat.
-    fn kept<'py>(&self, py: Python<'py>) -> PyResult<(u64, Option<Floats<'py>>)> {
+    /// Number of kept sweeps, and the sums of their parameters, for a later run.
+    fn kept<'py>(&self, py: Python<'py>) -> (u64, Option<Floats<'py>>) {
         let (n, sum) = chain!(&self.chain, chain => (chain.state().n_kept, chain.kept_sum()));
-        let sum = detach::briefly(py, || sum)?;
-        Ok((n, sum.map(|sum| PyArray1::from_vec(py, sum))))
+        (n, sum.map(|sum| PyArray1::from_vec(py, sum)))
     }
 
     /// Coefficients of covariates of the sweeps after the burn-in, topics x (1 + covariates), and ln of

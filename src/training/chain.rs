@@ -76,11 +76,18 @@ impl<T: Tokens> Chain<T> {
             return Err(Error::Parameter { name, index: 0, value: 0.0, domain });
         };
         let mut chain = Chain::at(globals, tokens, schedule)?;
-        let (n_words, n_topics) = (chain.globals.topics().n_words(), chain.n_topics());
-        let sizes = (n_words * n_topics, chain.n_parameters());
-        check_kept(state.n_kept, kept_sum.as_deref(), sizes)?;
+        let n_others = chain.globals.expected().len() + chain.drawn_concentrations().len();
+        let sizes = [chain.globals.topics().n_words(), chain.n_topics(), n_others];
         chain.n_kept = state.n_kept;
-        chain.kept = kept_sum.map(|sum| KeptSums::of_flat(&sum, n_words, n_topics));
+        chain.kept = match kept_sum.map(|sum| KeptSums::of_flat(&sum, sizes)) {
+            None if state.n_kept == 0 => None,
+            Some(Some(kept)) if state.n_kept > 0 => Some(kept),
+            _ => {
+                let (name, value) = ("kept sweeps of the state", state.n_kept as f64);
+                let domain = "positive where there are sums of them, and these those of a chain";
+                return Err(Error::Parameter { name, index: 0, value, domain });
+            }
+        };
         chain.count(state.position)?;
         let parameters = chain.restore_bursts(&state.parameters)?;
         chain.globals.restore(sweep, parameters)?;
@@ -120,12 +127,6 @@ impl<T: Tokens> Chain<T> {
     /// Number of topics.
     pub fn n_topics(&self) -> usize {
         self.globals.pseudo_counts().n_topics()
-    }
-
-    /// φ, the other parameters and the squares of φ in a flat array.
-    fn n_parameters(&self) -> usize {
-        let n_others = self.globals.expected().len() + self.drawn_concentrations().len();
-        2 * self.globals.topics().n_cells() + n_others
     }
 
     /// Counts the topics of all tokens at a position.
@@ -225,13 +226,10 @@ impl<T: Tokens> Chain<T> {
         }
     }
 
-    /// Sums of φ, words x topics, the other parameters and φ² over the kept sweeps, one array after the
-    /// other.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] where there is no room for them.
-    pub fn kept_sum(&self) -> Result<Option<Vec<f64>>> {
-        self.kept.as_ref().map(KeptSums::flat).transpose()
+    /// Sums of φ, φ² and the other parameters over the kept sweeps, in one array; few numbers where most
+    /// words have no tokens in most topics.
+    pub fn kept_sum(&self) -> Option<Vec<f64>> {
+        self.kept.as_ref().map(KeptSums::flat)
     }
 
     /// Coefficients of covariates and ln of learned concentrations of every sweep after the burn-in, one
@@ -314,7 +312,7 @@ impl<T: Tokens> Chain<T> {
             self.kept_coefficients.extend(drawn);
         }
         if self.tokens.keeps_states() {
-            let kept_sum = if keeps { self.kept_sum()? } else { None };
+            let kept_sum = if keeps { self.kept_sum() } else { None };
             self.tokens.commit(&self.state(), kept_sum.as_deref())?;
         }
         Ok(())
@@ -432,24 +430,4 @@ fn check_lengths(lengths: &[u32]) -> Result<()> {
     let Some(index) = lengths.iter().position(|&n| n > u32::from(u16::MAX)) else { return Ok(()) };
     let (name, domain) = ("tokens of a document of bursty topics", "at most 65535");
     Err(Error::Parameter { name, index, value: f64::from(lengths[index]), domain })
-}
-
-/// Checks the sum over kept sweeps: what a file holds may be anything.
-fn check_kept(
-    n_kept: u64,
-    sum: Option<&[f64]>,
-    (n_counts, n_parameters): (usize, usize),
-) -> Result<()> {
-    if sum.is_some() != (n_kept > 0) {
-        return Err(Error::Parameter {
-            name: "kept sweeps of the state",
-            index: 0,
-            value: n_kept as f64,
-            domain: "positive where there is a sum of them, and nowhere else",
-        });
-    }
-    let Some(sum) = sum else { return Ok(()) };
-    let name = "sums of the state";
-    check_finite(name, sum, n_parameters)?;
-    check_all(name, &sum[..n_counts], "not negative", |x| x >= 0.0)
 }

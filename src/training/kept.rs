@@ -40,23 +40,26 @@ impl KeptSums {
         KeptSums { unseen, seen, others: vec![] }
     }
 
-    /// The sums that [`flat`](Self::flat) gave. Those of words without tokens are the least of a topic;
-    /// any other word may have sums of its own, too.
-    pub(super) fn of_flat(flat: &[f64], n_words: usize, n_topics: usize) -> Self {
-        let n_cells = n_words * n_topics;
-        let (others, squares) = flat[n_cells..].split_at(flat.len() - 2 * n_cells);
-        let sums = |place: usize| [flat[place], squares[place]];
-        let mut unseen = vec![[f64::INFINITY; 2]; n_topics];
-        for place in 0..n_cells {
-            let (least, sums) = (&mut unseen[place % n_topics], sums(place));
-            *least = [least[0].min(sums[0]), least[1].min(sums[1])];
+    /// The sums that [`flat`](Self::flat) gave; None of an array that it cannot have given.
+    pub(super) fn of_flat(flat: &[f64], sizes: [usize; 3]) -> Option<Self> {
+        let ([n_words, n_topics, n_others], mut rest) = (sizes, flat);
+        let unseen = rest.split_off(..2 * n_topics)?.as_chunks().0.to_vec();
+        let others = rest.split_off(..n_others)?.to_vec();
+        let mut seen: Vec<Vec<_>> = Vec::with_capacity(n_words);
+        for _ in 0..n_words {
+            let n = (*rest.split_off_first()? as usize).min(n_topics);
+            let own = rest.split_off(..3 * n)?.as_chunks::<3>().0.iter();
+            seen.push(own.map(|&[topic, phi, square]| (topic as u16, [phi, square])).collect());
         }
-        let is_seen = |[phi, square]: Moments, least: Moments| phi > least[0] || square > least[1];
-        let seen = (0..n_words).map(|word| {
-            let own = (0..n_topics).map(|topic| (topic as u16, sums(word * n_topics + topic)));
-            own.filter(|&(topic, sums)| is_seen(sums, unseen[usize::from(topic)])).collect()
+        let are_in_order = seen.iter().all(|own| {
+            own.is_sorted_by(|one, next| one.0 < next.0)
+                && own.last().is_none_or(|&(topic, _)| usize::from(topic) < n_topics)
         });
-        KeptSums { seen: seen.collect(), unseen, others: others.to_vec() }
+        let mut moments = unseen.iter().chain(seen.iter().flatten().map(|(_, sums)| sums));
+        let are_sums = moments.all(|sums| sums.iter().all(|&x| x >= 0.0 && x.is_finite()))
+            && others.iter().all(|x| x.is_finite());
+        let kept = KeptSums { unseen, seen, others };
+        (are_in_order && are_sums && kept.flat() == flat).then_some(kept)
     }
 
     /// Adds the moments of φ given the counts of words by topic, and the other parameters.
@@ -87,12 +90,15 @@ impl KeptSums {
         self.others.iter_mut().zip(others).for_each(|(sum, x)| *sum += x);
     }
 
-    /// Sums of φ, words x topics, of the other parameters and of φ², one array after the other.
-    pub(super) fn flat(&self) -> Result<Vec<f64>> {
-        let mut flat = self.all([self.unseen.len(), 1], |sums| sums[0])?;
-        flat.extend(&self.others);
-        flat.extend(self.all([self.unseen.len(), 1], |sums| sums[1])?);
-        Ok(flat)
+    /// Sums of φ and φ² of words that never had tokens, topic after topic, and those of the other
+    /// parameters; for each word, the number of its topics, and of each the topic and both sums.
+    pub(super) fn flat(&self) -> Vec<f64> {
+        let mut flat = [self.unseen.as_flattened(), &self.others].concat();
+        for own in &self.seen {
+            flat.push(own.len() as f64);
+            flat.extend(own.iter().flat_map(|&(k, sums)| [f64::from(k), sums[0], sums[1]]));
+        }
+        flat
     }
 
     /// Means over so many sweeps.
@@ -100,22 +106,21 @@ impl KeptSums {
         let factor = (n_sweeps as f64).recip();
         let mean = |sums: Moments| sums[0] * factor;
         let std = |x: Moments| (x[1] * factor - mean(x) * mean(x)).max(0.0).sqrt();
-        let (topics, std) =
-            (self.all([1, self.seen.len()], mean)?, self.all([1, self.seen.len()], std)?);
+        let (topics, std) = (self.all(mean)?, self.all(std)?);
         let others = self.others.iter().map(|sum| sum * factor).collect();
         Ok(PosteriorMeans { topics, std, others })
     }
 
-    /// Values of all words and topics, in steps of so many places for a word and for a topic.
-    fn all(&self, steps: [usize; 2], value: impl Fn(Moments) -> f64) -> Result<Vec<f64>> {
-        let place = |word: usize, topic: usize| word * steps[0] + topic * steps[1];
-        let n_cells = self.seen.len() * self.unseen.len();
+    /// Values of all topics and words, topics x words.
+    fn all(&self, value: impl Fn(Moments) -> f64) -> Result<Vec<f64>> {
+        let n_words = self.seen.len();
+        let n_cells = n_words * self.unseen.len();
         let mut all = array_of("sums over kept sweeps", n_cells, 0.0)?;
-        for (topic, value) in self.unseen.iter().map(|&sums| value(sums)).enumerate() {
-            (0..self.seen.len()).for_each(|word| all[place(word, topic)] = value);
+        for (words, &sums) in all.chunks_exact_mut(n_words.max(1)).zip(&self.unseen) {
+            words.fill(value(sums));
         }
         for (word, seen) in self.seen.iter().enumerate() {
-            seen.iter().for_each(|&(k, sums)| all[place(word, usize::from(k))] = value(sums));
+            seen.iter().for_each(|&(k, sums)| all[usize::from(k) * n_words + word] = value(sums));
         }
         Ok(all)
     }
@@ -142,9 +147,21 @@ mod tests {
                 (*phi, *square) = (*phi + a * scale[0], *square + a * (a + 1.0) * scale[1]);
             }
         }
-        assert!(kept.flat().unwrap() == all);
-        for kept in [&kept, &KeptSums::of_flat(&all, 50, n_topics)] {
-            assert_eq!(kept.seen.iter().flatten().count(), 6_668);
+        let flat = kept.flat();
+        assert_eq!(flat.len(), 2 * n_topics + 50 + 3 * 6_668);
+        let sizes = [50, n_topics, 0];
+        for kept in [&kept, &KeptSums::of_flat(&flat, sizes).unwrap()] {
+            let means = kept.means(1).unwrap().topics;
+            let by_word = (0..n_cells).map(|place| means[place % n_topics * 50 + place / n_topics]);
+            assert!(by_word.eq(all[..n_cells].iter().copied()));
         }
+        for (place, wrong) in
+            [(0, -1.0), (1, f64::INFINITY), (2 * n_topics, 9e9), (2 * n_topics + 1, 0.5)]
+        {
+            let mut flat = flat.clone();
+            flat[place] = wrong;
+            assert!(KeptSums::of_flat(&flat, sizes).is_none(), "{place}");
+        }
+        assert!(KeptSums::of_flat(&flat[1..], sizes).is_none());
     }
 }

@@ -264,7 +264,7 @@ fn any_number_of_threads_and_any_interruption_gives_the_same_bits() {
                 chain.run(stop, 3, &(), |_, _| ()).unwrap();
                 let mut tokens = MemoryTokens::new(&counts).unwrap();
                 tokens.set_topics(&chain.tokens().topics(), n_topics).unwrap();
-                let kept = chain.kept_sum().unwrap();
+                let kept = chain.kept_sum();
                 let drawn = chain.kept_coefficients().to_vec();
                 let resumed = Chain::resumed(globals(), tokens, schedule, &chain.state(), kept);
                 let mut chain = resumed.unwrap().with_kept_coefficients(drawn).unwrap();

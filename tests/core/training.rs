@@ -271,7 +271,7 @@ pub(crate) type Result = (PosteriorMeans, ChainState, Option<Vec<f64>>, Vec<u16>
 
 pub(crate) fn result(chain: &mut MemoryChain<'_>) -> Result {
     let (mean, state, topics) = (chain.mean(true).unwrap(), chain.state(), chain.tokens().topics());
-    let kept = chain.kept_sum().unwrap();
+    let kept = chain.kept_sum();
     (mean, state, kept, topics, chain.ln_joint().unwrap().to_bits())
 }
 

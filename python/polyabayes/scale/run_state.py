@@ -28,7 +28,7 @@ class RunState(NamedTuple):
 
     `position` is the phase, the number of the start and the sweeps done. `best` is the number of
     the best start so far and ln of its joint density. `parameters` are all but phi, in the order of
-    the core. `kept_sum` is the sum of phi and of `parameters` over `n_kept` sweeps, and
+    the core. `kept_sum` has sums of phi and of `parameters` over `n_kept` sweeps, and
     `kept_coefficients` has their coefficients of covariates and ln of learned concentrations, flat.
     `assignments` are topics of all tokens in memory.
     """
