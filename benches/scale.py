@@ -232,20 +232,24 @@ def threads(name: str, /) -> None:
     save(table)
 
 
-def n_words_of_fit(name: str, n_components: int) -> int:
-    """Words of documents, of which a model has been fitted."""
-    schedule = {"max_iter": 6, "thin": 1, "n_jobs": 1, "random_state": 0}
-    model = pb.LatentDirichletAllocation(n_components, **schedule).fit(pb.read_corpus(name))
-    return model.n_features_in_
+def n_words_of_fit(name: str, n_components: int, checkpoint: str | None = None) -> int:
+    """Words of documents, of which a model has been fitted, with a checkpoint every third sweep."""
+    schedule = {"max_iter": 6, "thin": 1, "n_jobs": 1, "random_state": 0, "checkpoint_every": 3}
+    lda = pb.LatentDirichletAllocation(n_components, checkpoint=checkpoint, **schedule)
+    return lda.fit(pb.read_corpus(name)).n_features_in_
 
 
 def memory(name: str, /) -> None:
     """Peak of memory of six sweeps with many topics, of which three are kept, and of the result."""
     columns = {"topics": ",d", "words": ",d", "GiB at most": ".2f"}
+    columns |= {"with checkpoints": ".2f", "checkpoint, GiB": ".2f"}
     table = Table("scale-memory", f"{COMMAND} memory {Path(name).name}", columns, RESTS_ON)
     for n_components in (100, 1_000, 5_000):
         found = alone(n_words_of_fit, name, n_components)
-        table.add(n_components, found.value, found.peak)
+        with tempfile.TemporaryDirectory() as folder:
+            kept = alone(n_words_of_fit, name, n_components, folder)
+            n_bytes = sum(x.stat().st_size for x in Path(folder).rglob("*") if x.is_file())
+        table.add(n_components, found.value, found.peak, kept.peak, n_bytes / 2**30)
     save(table)
 
 
