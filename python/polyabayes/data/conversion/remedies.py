@@ -100,7 +100,7 @@ def _kinds(table: Table, names: Names, labels: Names, ids: Name) -> str:
     samples = set.intersection(*map(set, found.values())) if found else set()
     if len(found) < 2 or len(samples) < 2:
         return ""
-    counts = found[min(found, key=lambda kind: "count" not in kind.lower())]
+    counts = found[min(found, key=lambda kind: not re.search("(?i)count|reads", kind))]
     code = table.index_code([ids or next(iter(_row_names(table, names, labels)), None)])
     code = f"{table.as_frame}{code}[{[counts[x] for x in counts if x in samples]}]"
     return CALLS["kinds of numbers"].format(some([*found], len(found)), code)
@@ -138,7 +138,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     term = _term(table, terms, word)
     # Long tables have one column of counts.
     is_long = word in labels or not table.is_distinct(document)
-    is_long &= term not in whole and (document not in whole or len({*whole} - {document}) < 2)
+    is_long &= term not in whole and (len(whole) < 3 or count in whole or document not in whole)
     counted = _counted(table, names, document, term, whole) if is_long and not count else count
     # Words that each occur once are names of rows.
     is_long &= bool(word or counted) or not table.is_distinct(term)
@@ -242,11 +242,11 @@ def _topics_in_rows(table: Table, document: str, word: str, rates: Names) -> str
 
 def _turned(table: Table, labels: Names, given: dict[str, Any], ids: Name, change: str) -> str:
     """Options or code for words in rows that a column names, beside columns that count nothing."""
-    terms, rows = [x for x in labels if table.is_distinct(x)], given["ids"] or ids
-    if ids is not None and ids not in (*labels, table.given.get("ids")) and terms:
+    terms = [x for x in labels if table.is_distinct(x) and table.are_labels(x)]
+    if (rows := given["ids"] or ids) not in (None, *terms, table.given.get("ids")) and terms:
         # Words have names, and documents may be numbered.
-        rows, rest = terms[0], [x for x in given["metadata"] or () if x != terms[0]]
-        given = {"ids": rows, "metadata": [ids, *rest]}
+        rest = [x for x in given["metadata"] or () if x != terms[0]]
+        given, rows = {"ids": terms[0], "metadata": [rows, *rest]}, terms[0]
     code = table.as_frame
     if code.startswith("pandas.") and rows is not None and not (table.written or change):
         return table.options(**given, transpose=True)
