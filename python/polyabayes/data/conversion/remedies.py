@@ -225,10 +225,10 @@ def _answers(table: Table, labels: Names, dated: Names) -> Names:
 
 
 def _row_names(table: Table, names: Names, labels: Names) -> Names:
-    """Columns of different labels, then of numbers under such headers; errors name no rows."""
-    codes = [x for x in names if x not in labels and NAMED.fullmatch(x)]
-    held = {x: table.values(x) for x in filter(table.is_distinct, [*labels, *codes])}
-    return [x for x, own in held.items() if None not in own and str(own[0])[:1] != "±"]
+    """Columns of different labels, or of numbers under such headers; errors name no rows."""
+    held = {x: table.values(x) for x in names if x in labels or NAMED.fullmatch(x)}
+    found = [x for x, own in held.items() if None not in own and str(own[0])[:1] != "±"]
+    return [*filter(table.is_distinct, found)]
 
 
 def _topics_in_rows(table: Table, document: str, word: str, rates: Names) -> str:
