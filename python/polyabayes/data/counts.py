@@ -51,8 +51,7 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
     _refuse_bad_shape(stored.shape, name)
     if isinstance(stored, np.ndarray):
         stored = sparse.csr_matrix(stored.astype(float) if stored.dtype == np.float16 else stored)
-    if stored.format not in ("csr", "coo"):
-        stored = stored.tocoo()
+    stored = stored if stored.format in ("csr", "coo") else stored.tocoo()
     _check_values(stored, name)
     counts: CountMatrix = sparse.csr_matrix(stored, dtype=np.int64, copy=False)
     if not (counts.has_canonical_format and counts.data.all()):
@@ -68,8 +67,7 @@ def checked_words(words: Any) -> Words:
     """Words of a vocabulary as an array of str objects; repeated words are refused."""
     remedy = "add up the counts of equal words and name each word once"
     # Vectorisers, transformers and pipelines.
-    if hasattr(words, "get_feature_names_out"):
-        words = words.get_feature_names_out()
+    words = getattr(words, "get_feature_names_out", lambda: words)()
     # Columns by word, as of a gensim Dictionary; those that it skips are called #id.
     words = getattr(words, "token2id", words)
     if isinstance(words, Mapping) and all(isinstance(x, Integral) for x in words.values()):
@@ -141,8 +139,7 @@ def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[t
     own = keys[order]
     starts = np.cumsum(own) - own
     by_start, sought = np.argsort(starts), starts - own
-    places = np.searchsorted(starts, sought, sorter=by_start)
-    first = by_start[np.minimum(places, len(own) - 1)]
+    first = np.append(by_start, by_start[-1:])[np.searchsorted(starts, sought, sorter=by_start)]
     found = np.flatnonzero((starts[first] == sought) & (first + 1 < np.arange(len(own))))
     rows = counts[order[found]]
     is_sum = np.asarray(rows.log1p().sum(axis=1)).ravel() > np.log(_COINCIDENCES * len(keys))

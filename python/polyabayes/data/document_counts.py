@@ -278,9 +278,8 @@ class DocumentCounts(Selectable):
             raise InvalidArgumentError("vocabulary holds no words; give at least one")
         if np.array_equal(wanted, self.vocabulary):
             return self, 0
-        new_columns = np.array([column_of.get(word, -1) for word in self.vocabulary])
         table = self.counts.tocoo()
-        columns = new_columns[table.col]
+        columns = np.array([column_of.get(word, -1) for word in self.vocabulary])[table.col]
         known = columns >= 0
         if unseen == "raise" and not known.all():
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()

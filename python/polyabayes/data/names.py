@@ -14,9 +14,9 @@ _TEXTS = (Path(__file__).with_name(f"{x}.txt").read_text("utf-8") for x in ("nam
 _NAMES, CALLS = (dict(line.split("\t") for line in text.splitlines()) for text in _TEXTS)
 NAMES = {kind: tuple(names.split("|")) for kind, names in _NAMES.items()}
 # Headers of names and of measures, which count no word, words that are no genes in lower case, and
-# kinds of headers, without blanks and signs.
-_PATTERNS = (re.compile("|".join(NAMES[kind])) for kind in ("of names", "measured", "no word"))
-NAMED, _MEASURED, NO_WORD = _PATTERNS
+# kinds of numbers before or behind the name of a sample; headers, without blanks and signs.
+_PATTERNS = (re.compile("|".join(NAMES[x])) for x in ("of names", "measured", "no word", "kinds"))
+NAMED, _MEASURED, NO_WORD, OF_KINDS = _PATTERNS
 _KINDS = ["long texts", "times", "units", "items", "amounts", "words in rows", "players", "games"]
 _HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(NAMES['end'])})?s?") for x in _KINDS}
 

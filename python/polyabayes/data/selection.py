@@ -154,10 +154,9 @@ class Selectable:
         asked = [argument(name) for name, value in ways.items() if value is not None]
         if len(asked) > 1:
             raise InvalidArgumentError(f"{' and '.join(asked)} exclude each other; give one")
-        n_documents = len(self)
-        n_test = _number_of_test_documents(test_size, n_documents)
-        order = random_generator(random_state).permutation(n_documents)
-        in_test = np.zeros(n_documents, dtype=bool)
+        n_test = _number_of_test_documents(test_size, len(self))
+        order = random_generator(random_state).permutation(len(self))
+        in_test = np.zeros(len(self), dtype=bool)
         if times is not None:
             in_test = _latest(self._ranks_of(times), n_test)
         elif groups is not None:
@@ -220,8 +219,7 @@ class Selectable:
         if checks.not_negative_number("max_share", max_share) > 1:
             raise checks.wrong("max_share", max_share, "must be at most 1, a share of documents")
         is_kept = (n_documents >= least) & (n_documents <= min(most, max_share * len(self)))
-        if isinstance(stop_words, str):
-            stop_words = stop_words_of(stop_words)
+        stop_words = stop_words_of(stop_words) if isinstance(stop_words, str) else stop_words
         stop_words = checks.entries("stop_words", () if stop_words is None else stop_words)
         if words is not None:
             is_kept &= self._are_among("words", words)
@@ -271,8 +269,7 @@ class Selectable:
         [False, False, True]
         """
         checks.choice("by", by, ("words", "ids"))
-        if by == "words" and other is not None:
-            other = _over_words_of(self, other)
+        other = _over_words_of(self, other) if by == "words" and other is not None else other
         keys, seen = [*self._keys(by)], set() if other is None else {*other._keys(by)}
         first = {key: row for row, key in reversed([*enumerate(keys)])} if other is None else {}
         twice = [key in seen or first.get(key, row) < row for row, key in enumerate(keys)]
@@ -359,10 +356,9 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
 
 def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -> NDArray[np.bool_]:
     """Test documents: groups by first appearance in `order`, until there are enough."""
-    sizes = np.bincount(groups)
     drawn, first = np.unique(groups[order], return_index=True)
     by_draw = drawn[np.argsort(first)]
-    n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
+    n_groups = int(np.searchsorted(np.cumsum(np.bincount(groups)[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
         raise InvalidArgumentError(CALLS["groups"].format(argument("groups"), len(by_draw), n_test))
     return np.isin(groups, by_draw[:n_groups])

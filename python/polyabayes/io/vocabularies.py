@@ -75,8 +75,7 @@ def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
     """Agree on the number of words, if either the vocabulary or the option gives it."""
-    if n_words is not None:
-        n_words = checks.whole_number("n_words", n_words)
+    n_words = None if n_words is None else checks.whole_number("n_words", n_words)
     if vocabulary is None:
         return n_words
     if n_words not in (None, len(vocabulary)):

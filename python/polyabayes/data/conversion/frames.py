@@ -44,7 +44,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     if loaded is not None and isinstance(table, loaded.DataFrame):
         _refuse_titles(table)
         return table
-    kind = _dataset_kind(table)
+    names = {base.__name__: base.__module__.partition(".")[0] for base in type(table).__mro__}
+    kind = next((name for name in names if names[name] == "datasets" and "Dataset" in name), "")
     if not kind and not hasattr(table, "__arrow_c_stream__"):
         return None
     if kind in ("DatasetDict", "IterableDatasetDict", "IterableDataset"):
@@ -93,12 +94,6 @@ def _is_number(value: Any) -> bool:
 
 def _is_year(value: Any) -> bool:
     return _is_number(value) and value in range(1900, 2101)
-
-
-def _dataset_kind(table: Any) -> str:
-    """Name of the table's Hugging Face class; empty for other tables."""
-    names = {base.__name__: base.__module__.partition(".")[0] for base in type(table).__mro__}
-    return next((name for name in names if names[name] == "datasets" and "Dataset" in name), "")
 
 
 def row_names(rows: Any) -> list[str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ import numpy as np
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
-from polyabayes.data.names import CALLS, NAMED, NAMES, counts_nothing, headed, is_headed, named_rows
+from polyabayes.data.names import CALLS, NAMED, NAMES, OF_KINDS, counts_nothing, headed, is_headed
 
 Name: TypeAlias = str | None
 Names: TypeAlias = list[str]
@@ -32,6 +32,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     shares, cells = table.presence(labels), _cells(table, names, ids)
     others = [name for name in labels if table.kind(name) != "cells" and name != ids]
     told = table.under_units or cells * (not others) or _marks(table, labels, numbers, ids)
+    told = told or _kinds(table, names, labels, ids)
     told = told or _topics(table, labels, numbers) or CALLS["shares"].format(shares) * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
     told += f"; {table.events}" * (len(others) > 1 and not re.search("document|word|a text", told))
@@ -58,7 +59,7 @@ def paired(table: Table, ids: Name) -> str:
 def _headless(table: Table, names: Names, labels: Names, told_of_header: str) -> str:
     """Names of columns, if the first line of a file looks like data, and what reads it if not."""
     are_data = any(number_of(name) is not None or DATE.fullmatch(name) for name in names)
-    is_header = named_rows(names) or is_headed(names[0], "words in rows")
+    is_header = counts_nothing(names[0]) or is_headed(names[0], "words in rows")
     if is_header or not are_data or not table.may_lack_header:
         return ""
     told = table.options(columns=columns_of(len(table.names), len(labels)))
@@ -80,15 +81,29 @@ def _marks(table: Table, labels: Names, numbers: Names, ids: Name) -> str:
     """Code for columns of marks of what is there, beside one of names and some of no counts."""
     marks = table.marks_of_presence([name for name in labels if name != ids])
     named = [x for x in dict.fromkeys([ids, *labels]) if x is not None and x not in marks]
-    is_named = len(named) < 2 and all(map(table.is_distinct, named))
     are_counts = any(table.holds_whole_numbers(x) and not counts_nothing(x) for x in numbers)
-    if are_counts or not is_named or not any(marks.values()):
+    if are_counts or named[1:] or not (any(marks.values()) and all(map(table.is_distinct, named))):
         return ""
     code = table.as_frame + table.index_code(named)
     code += f"{list(marks)}".join("[]") * bool(numbers)
     code += f".isin({sorted(set().union(*marks.values()))})"
     code += ".T" * any(map(table.names_words, named))
     return f"with marks of what is there, use polyabayes.Corpus({code})"
+
+
+def _kinds(table: Table, names: Names, labels: Names, ids: Name) -> str:
+    """Code for one of several kinds of numbers of the same samples, as counts and intensities."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for kind in filter(None, map(OF_KINDS.search, names)):
+        found[kind[0]][kind.string.replace(kind[0], "")] = kind.string
+    found = {kind: own for kind, own in found.items() if len(own) > 1}
+    samples = set.intersection(*map(set, found.values())) if found else set()
+    if len(found) < 2 or len(samples) < 2:
+        return ""
+    counts = found[min(found, key=lambda kind: not re.search("(?i)count|reads", kind))]
+    code = table.index_code([ids or next(iter(_row_names(table, names, labels)), None)])
+    code = f"{table.as_frame}{code}[{[counts[x] for x in counts if x in samples]}]"
+    return CALLS["kinds of numbers"].format(some([*found], len(found)), code)
 
 
 def _topics(table: Table, labels: Names, numbers: Names) -> str:
@@ -103,7 +118,9 @@ def _topics(table: Table, labels: Names, numbers: Names) -> str:
 
 def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: Name) -> Names:
     """Options of documents in rows, of their words in rows, and code for answers in columns."""
-    others = [x for x in names if (x in labels or counts_nothing(x)) and x != ids]
+    # Beside a property called Year, year is a word.
+    twins = [x for x in numbers if x.islower() and x.title() in names]
+    others = [x for x in names if x not in (ids, *twins) and (x in labels or counts_nothing(x))]
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
     dated = [x for x in labels if DATE.fullmatch(str(table.values(x)[0]))]
     constant = {x for x in names if len({*map(str, table.values(x))}) == 1 < table.n_rows}
@@ -111,36 +128,44 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     word = headed(names, NAMES["word"]) or headed(labels, NAMES["count"])
     count = headed([x for x in names if x != word], NAMES["count"] + NAMES["may count"])
     left_out = {word, *dated} | ({count, *others} - {*labels})
-    document = _document(table, names, labels, left_out)
+    # Beside families and genera, an order is a rank of a taxon.
+    ranks = {x for x in names if x.lower() in NAMES["ranks"]}
+    document = _document(table, names, labels, left_out | (ranks if len(ranks) > 2 else set()))
     rates = [x for x in numbers if x not in (*whole, *others) and table.numbers_of(x)]
-    if rates and word is not None and (told := _topics_in_rows(table, document, word, rates[0])):
+    if word and count not in whole and (told := _topics_in_rows(table, document, word, rates)):
         return [told]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
     term = _term(table, terms, word)
     # Long tables have one column of counts.
     is_long = word in labels or not table.is_distinct(document)
-    is_long &= document not in whole or len({*whole} - {document, term}) < 2
+    is_long &= term not in whole and (len(whole) < 3 or count in whole or document not in whole)
     counted = _counted(table, names, document, term, whole) if is_long and not count else count
     # Words that each occur once are names of rows.
     is_long &= bool(word or counted) or not table.is_distinct(term)
     answers = _answers(table, labels, dated)
     are_roles = word in labels or any(is_headed(x, y) for x in answers for y in ("units", "items"))
     axes = [x for x in names if x not in (ids, counted)] if counted in whole else answers
-    survey = _survey(table, axes, counted if counted in whole else None)
+    counts = f", counts={table.keys.get(counted, counted)!r}" * (counted in whole)
+    survey = CALLS["answers"].format(f"{table.as_frame}, axes={axes}{counts}")
     is_survey = len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}
     found = _lists(table, names) if labels == names and table.as_lists else []
     melted = [table.melted] if table.codes else []
     bodies = [x for x in labels if x not in (*answers, *dated, *constant)]
-    texts = [x for x in bodies if table.kind(x) in ("text", "tokens")]
+    prose = [x for x in labels if table.kind(x) == "text" and is_headed(x, "long texts")]
+    # Beside many numbers, names of several words are no texts.
+    own_texts = bodies if 2 * len(whole + rates) <= len(names) else prose
+    texts = [x for x in own_texts if table.kind(x) in ("text", "tokens")]
     rows = _row_names(table, names, labels) if ids is None and table.row_names is None else []
     own = next(iter([x for x in rows if x not in (*texts, *dated)] or rows), None)
-    prose = [x for x in labels if table.kind(x) == "text" and is_headed(x, "long texts")]
-    if prose and not is_survey and 2 * len(whole) <= len(names):
+    is_told = is_long and count in whole
+    if prose and not (is_survey or is_told) and 2 * len(whole) <= len(names):
         return [*_texts(table, prose, next(filter(NAMED.fullmatch, rows), own))]
     if is_survey:
         return [survey, *melted, *_texts(table, texts, None if own in texts else own)]
     known = {*others, *rates, *table.given.get("metadata", ())} - {own}
-    known |= {x for x in names if not any(table.values(x))}
+    # Lists of numbers, one of which may be a number alone, are no counts.
+    held = ((x, table.values(x)) for x in names if x != own)
+    known |= {x for x, cells in held if not any(cells) or any(";" in str(y) for y in cells)}
     beside = table.numbers_beside(known, own or ids)
     metadata = [x for x in names if x in known or x in beside] or None
     given = {"ids": own, "metadata": metadata}
@@ -158,7 +183,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
     found += melted
-    if len(whole) > 1 or not found:
+    if len(whole) > 1 + is_told or not found:
         wide = table.call(change, **given) if change else table.options(**given)
         wide = table.kept_back(**given) or f"use {wide}"
         among = f" (if {some(beside, len(beside))} count words, leave those out)" * bool(beside)
@@ -184,12 +209,12 @@ def _term(table: Table, names: Names, word: Name) -> str:
 
 
 def _counted(table: Table, names: Names, document: str, term: str, whole: Names) -> Name:
-    """The only column of whole numbers that is left, which may hold the counts."""
-    alone = [x for x in whole if x not in (document, term, *NAMES["places"])]
-    alone = [x for x in alone if not is_headed(x, "units")]
+    """The only column of whole numbers that is left, or called a count: it may hold the counts."""
+    alone = [x for x in whole if x not in (document, term) and not is_headed(x, "units")]
     # Rows of single tokens repeat.
-    is_told = len(alone) == 1 and table.is_distinct(*(x for x in names if x not in alone))
-    return alone[0] if is_told else None
+    may_count = alone * table.is_distinct(*{*names}.difference(alone))
+    found = [x for x in alone if is_headed(x, "amounts")] or may_count
+    return found[0] if len(found) == 1 else None
 
 
 def _answers(table: Table, labels: Names, dated: Names) -> Names:
@@ -199,12 +224,6 @@ def _answers(table: Table, labels: Names, dated: Names) -> Names:
     return [x for x in levels if 1 < levels[x] <= most and x not in dated]
 
 
-def _survey(table: Table, axes: Names, counted: Name) -> str:
-    """Code for columns of answers, perhaps beside one of counts."""
-    counts = f", counts={table.keys.get(counted, counted)!r}" * (counted is not None)
-    return CALLS["answers"].format(f"{table.as_frame}, axes={axes}{counts}")
-
-
 def _row_names(table: Table, names: Names, labels: Names) -> Names:
     """Columns of different labels, or of numbers under such headers; errors name no rows."""
     held = {x: table.values(x) for x in names if x in labels or NAMED.fullmatch(x)}
@@ -212,30 +231,28 @@ def _row_names(table: Table, names: Names, labels: Names) -> Names:
     return [*filter(table.is_distinct, found)]
 
 
-def _topics_in_rows(table: Table, document: str, word: str, rate: str) -> str:
-    """Code for topics with a row for each word: most topics have most words."""
+def _topics_in_rows(table: Table, document: str, word: str, rates: Names) -> str:
+    """Code for topics with a row for each topic and word: a pivot has no gaps."""
     n_topics, n_words = (len({*map(str, table.values(x))}) for x in (document, word))
-    if 2 * table.n_rows <= n_topics * n_words or not table.is_distinct(document, word):
+    if not rates or table.n_rows < n_topics * n_words or not table.is_distinct(document, word):
         return ""
-    code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rate!r})"
+    code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
     return f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"
 
 
 def _turned(table: Table, labels: Names, given: dict[str, Any], ids: Name, change: str) -> str:
     """Options or code for words in rows that a column names, beside columns that count nothing."""
-    terms, rows = [x for x in labels if table.is_distinct(x)], given["ids"] or ids
-    if ids is not None and ids not in (*labels, table.given.get("ids")) and terms:
+    terms = [x for x in labels if table.is_distinct(x) and table.are_labels(x)]
+    if (rows := given["ids"] or ids) not in (None, *terms, table.given.get("ids")) and terms:
         # Words have names, and documents may be numbered.
-        rows, rest = terms[0], [x for x in given["metadata"] or () if x != terms[0]]
-        given = {"ids": rows, "metadata": [ids, *rest]}
+        rest = [x for x in given["metadata"] or () if x != terms[0]]
+        given, rows = {"ids": terms[0], "metadata": [rows, *rest]}, terms[0]
     code = table.as_frame
-    is_file = code.startswith("pandas.") and not table.written and not change
-    if is_file and rows is not None:
+    if code.startswith("pandas.") and rows is not None and not (table.written or change):
         return table.options(**given, transpose=True)
-    labels = [rows] if rows is not None else labels
-    labels = labels if table.row_names is None else []
+    labels = ([rows] if rows is not None else labels) * (table.row_names is None)
     left_out = [name for name in given["metadata"] or () if name not in labels]
-    code += f".drop(columns={left_out})" * bool(left_out) + change
+    code += change + f".drop(columns={left_out})" * bool(left_out)
     return f"polyabayes.Corpus({code}{table.index_code(labels)}.T)"
 
 

@@ -186,8 +186,11 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
 def _warn_of_lists(table: Table, word: str) -> None:
     """Warn of words most of which are lists, whose items mostly begin others.
 
-    Pairs and paths have as many parts each.
+    Pairs and paths have as many parts each. Tokens of CoNLL-U may be several words, which follow.
     """
+    places = table.values("token_id") if "token_id" in table.names else ()
+    if ranges := [x for x in places if re.fullmatch(r"\d+-\d+", str(x))]:
+        warn(CALLS["ranges"].format(ranges[0], table.call(CALLS["no ranges"])), DataWarning)
     words = [x.strip() for x in table.values(word)[:_ROWS_LOOKED_AT] if isinstance(x, str)]
     for sep in (r"\s*;\s*", r"\s*\|+\s*", r"\s*,\s*", r"\s+/\s+", r"\s*\n\s*"):
         lists = [re.split(sep, x) for x in words]

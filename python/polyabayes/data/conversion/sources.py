@@ -84,9 +84,8 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     places = np.array([rows, columns], dtype=np.int64)
     data = np.array(values) if columns else np.zeros(0, dtype=np.int64)
     counts = sparse.coo_matrix((data, tuple(places)), shape=(number + 1, max(size, 1)))
-    if dictionary is None:
-        return Source(counts, has_open_width=True)
-    return Source(counts, words_by_id(dictionary, size))
+    words = None if dictionary is None else words_by_id(dictionary, size)
+    return Source(counts, words, has_open_width=words is None)
 
 
 def words_by_id(dictionary: Any, n_words: int) -> list[str]:

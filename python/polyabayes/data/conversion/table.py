@@ -203,8 +203,7 @@ class Table(Protocol):
         """Code without a first row of units or further names, which stand above numbers."""
         held = [self.values(name) for name in self.names]
         numbers = [[_numbers.number_of(str(x)) is not None for x in own] for own in held]
-        pairs = zip(held, numbers, strict=True)
-        above = {str(x[0]) for x, own in pairs if own[1:] and all(own[1:])}
+        above = {str(x[0]) for x, y in zip(held, numbers, strict=True) if y[1:] and all(y[1:])}
         above -= {"None", *NAMES["missing"], *filter(_numbers.is_dash, above)}
         if any(own[:1] == [True] for own in numbers) or not above:
             return ""
@@ -355,10 +354,8 @@ class Table(Protocol):
     def are_far_larger(self, name: str, others: Sequence[str]) -> bool:
         """Whether the numbers of a column differ, and are far larger than all others, as codes."""
         least = min(self.numbers_of(name), default=0)
-        if least < FAR_LARGER or not self.is_distinct(name):
-            return False
         rest = (self.numbers_of(x) for x in others[:_COLUMNS_LOOKED_AT] if x != name)
-        return least >= FAR_LARGER * max(chain([1], *rest))
+        return self.is_distinct(name) and least >= FAR_LARGER * max(chain([1], *rest))
 
     def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:
         """Whether a column has blanks or numbers from 1, unlike words, or stands for levels."""

@@ -356,8 +356,7 @@ def records_of(path: Path, dialect: Dialect, into: list[Dialect] | None = None) 
     head = [header, *islice(lines, LINES_LOOKED_AT)]
     own = "\t" if ".tsv" in path.name.lower() and "\t" in header else None
     sep = sep or own or separator_of(head) or ","
-    if sep not in header and dialect.columns is not None:
-        sep = " "
+    sep = sep if sep in header or dialect.columns is None else " "
     is_padded = sep == " " or f"{sep} " in header
     if into is not None:
         rows = (re.sub('"[^"]*"', '"', line).split(sep) for line in head[1:] if line.strip())
