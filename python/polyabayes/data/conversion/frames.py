@@ -35,16 +35,17 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     Tables are read through the Arrow C stream, datasets of Hugging Face with their selected rows;
     neither package is imported. Several datasets and streamed datasets are refused.
     """
-    loaded = sys.modules.get("pandas")
     # A DataArray of xarray, whose axes go by place where they have no coordinates.
     if getattr(table, "ndim", 0) == 2 and hasattr(table, "xindexes"):
         table = table.to_pandas()
     if isinstance(table, np.ndarray) or not len(getattr(table, "coords", "named")):
         return None
+    loaded = sys.modules.get("pandas")
     if loaded is not None and isinstance(table, loaded.DataFrame):
         _refuse_titles(table)
         return table
-    kind = _dataset_kind(table)
+    names = {base.__name__: base.__module__.partition(".")[0] for base in type(table).__mro__}
+    kind = next((name for name in names if names[name] == "datasets" and "Dataset" in name), "")
     if not kind and not hasattr(table, "__arrow_c_stream__"):
         return None
     if kind in ("DatasetDict", "IterableDatasetDict", "IterableDataset"):
@@ -78,10 +79,10 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
         above = any(isinstance(x, str) and _is_number(y) for x, y in zip(own, below, strict=True))
         is_title = above and len({*own}) == len(names)
         is_title = is_title or sum(are_numbered) > max(1, len(are_numbered) - 2)
-        is_title = is_title or (all(are_numbered[1:]) and any(map(_is_year, own)))
+        is_title = is_title or (all(are_numbered[1:]) and any(map(is_year, own)))
         # The first column may have no name.
         is_bare = all(are_numbered[1:]) and bool(head.iloc[row, :1].isna().all())
-        if is_title and all(isinstance(x, str) or _is_year(x) for x in own[is_bare:]):
+        if is_title and all(isinstance(x, str) or is_year(x) for x in own[is_bare:]):
             raise InvalidArgumentError(CALLS["title"].format(row=row, start=row + 1))
         if row == 0 and above and not any(map(_is_number, own)):
             raise InvalidArgumentError("names in two lines: read the file with header=[0, 1]")
@@ -91,14 +92,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and value == value
 
 
-def _is_year(value: Any) -> bool:
+def is_year(value: Any) -> bool:
+    """Whether a value is a number like those of years."""
     return _is_number(value) and value in range(1900, 2101)
-
-
-def _dataset_kind(table: Any) -> str:
-    """Name of the table's Hugging Face class; empty for other tables."""
-    names = {base.__name__: base.__module__.partition(".")[0] for base in type(table).__mro__}
-    return next((name for name in names if names[name] == "datasets" and "Dataset" in name), "")
 
 
 def row_names(rows: Any) -> list[str] | None:

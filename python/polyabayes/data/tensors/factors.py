@@ -11,7 +11,7 @@ import numpy as np
 from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name
 from polyabayes._support.output.frames import import_pandas
-from polyabayes.data.conversion.frames import FrameTable, frame_of, row_place
+from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_place
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.roles import count_column
 from polyabayes.data.names import CALLS
@@ -38,10 +38,8 @@ def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
     """The column of counts, by name or by its header; None if each row counts once."""
     if counts is not None or not frame.columns.is_unique or not len(frame):
         return counts
-    column_of = {str(column): column for column in frame.columns}
-    named = None if axes is None else [str(axis) for axis in axes]
-    found = count_column(FrameTable(frame, code="frame"), named, None)
-    return None if found is None else column_of[found]
+    table, named = FrameTable(frame, code="frame"), axes and [name_of(axis) for axis in axes]
+    return table.keys.get(count_column(table, named, None))
 
 
 def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
@@ -76,9 +74,22 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
         except TypeError as error:
             raise InvalidTypeError(f"column {name!r} cannot be sorted: make it text") from error
     if not len(values):
-        raise InvalidArgumentError(CALLS["no value"].format(name, [name]))
+        raise InvalidArgumentError(CALLS["no value"].format(name))
     is_whole = column.dtype.kind == "f" and all(float(value).is_integer() for value in values)
     return codes.astype(np.int64), [str(int(x)) if is_whole else str(x) for x in values]
+
+
+def useful(codes: Sequence[Any], labels: Sequence[Any], names: Sequence[Any]) -> list[Any]:
+    """Names of columns with several levels: one of those that say the same, and no names of rows.
+
+    Columns with another level in each row are such names, if the others tell the rows apart, too.
+    """
+    copies = {x for own in alike(codes, labels, names) for x in own[1:]}
+    held = {x: own for x, own in zip(names, codes, strict=True) if x not in copies}
+    n_levels, n_rows = {x: len(np.unique(own)) for x, own in held.items()}, len(codes[0])
+    kept = [x for x, n in n_levels.items() if 1 < n < n_rows]
+    are_told_apart = kept and np.unique([held[x] for x in kept], axis=1).shape[1] == n_rows
+    return kept if are_told_apart else [x for x, n in n_levels.items() if n > 1]
 
 
 def alike(codes: Iterable[Any], labels: Iterable[Any], names: Sequence[Any]) -> list[list[Any]]:

@@ -291,26 +291,27 @@ class CountTensor:
         if counts in columns:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
-        codes, labels = zip(*(_factors.factor(table, x) for x in columns), strict=True)
+        filled = [x for x in columns if named or _factors.one_column(table, x).notna().any()]
+        codes, labels = zip(*(_factors.factor(table, x) for x in filled or columns), strict=True)
+        if filled and len(filled) < len(columns):
+            given = {"axes": _factors.useful(codes, labels, filled), "counts": counts}
+            told = ", ".join(argument(x, own) for x, own in given.items() if own is not None)
+            empty = some([x for x in columns if x not in filled], 8)
+            raise InvalidArgumentError(CALLS["no values"].format(empty, told))
         call = f"polyabayes.CountTensor.from_frame(frame, {columns}, {counts!r}, "
         call = table.attrs.get("call", call)
         warn_of_answers(table, columns, missing, call, has_counts=counts is not None)
-        coordinates = np.stack(codes, axis=1)
-        are_many = counts is not None and len(table) > _FEW_CELLS
-        if twins := _factors.alike(codes, labels, columns) if are_many else []:
-            kept = [x for x in columns if not any(x in own[1:] for own in twins)]
-            told = " and ".join(map(some, twins)), argument("axes", kept)
-            warn(CALLS["twins"].format(*told), DataWarning)
-        values: Any = np.ones(len(table), dtype=np.int64)
+        checked = np.ones(len(table), dtype=np.int64)
         if counts is not None:
-            values = _factors.complete_column(table, counts).to_numpy()
-        place = row_place(table)
-        checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
-        if counts is not None:
+            values, place = _factors.complete_column(table, counts).to_numpy(), row_place(table)
+            checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
+            if twins := _factors.alike(codes, labels, columns) if len(table) > _FEW_CELLS else []:
+                kept = argument("axes", _factors.useful(codes, labels, columns))
+                warn(CALLS["twins"].format(" and ".join(map(some, twins)), kept), DataWarning)
             call = f"CountTensor.from_frame({table.attrs.get('code', 'frame')}"
             rest = f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
             warn_of_sums(table, columns, columns, checked, lambda code: call + code + rest)
-        return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
+        return cls._from_cells(np.stack(codes, axis=1), checked, names, None, labels, least=-1)
 
     @classmethod
     def from_corpus(cls, corpus: Any, axes: Sequence[str] = ("doc", "word")) -> CountTensor:
