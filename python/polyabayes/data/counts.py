@@ -141,8 +141,7 @@ def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[t
     own = keys[order]
     starts = np.cumsum(own) - own
     by_start, sought = np.argsort(starts), starts - own
-    places = np.searchsorted(starts, sought, sorter=by_start)
-    first = by_start[np.minimum(places, len(own) - 1)]
+    first = by_start[np.minimum(np.searchsorted(starts, sought, sorter=by_start), len(own) - 1)]
     found = np.flatnonzero((starts[first] == sought) & (first + 1 < np.arange(len(own))))
     rows = counts[order[found]]
     is_sum = np.asarray(rows.log1p().sum(axis=1)).ravel() > np.log(_COINCIDENCES * len(keys))
@@ -317,11 +316,10 @@ def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
         sums = np.bincount(levels[known], counts[known], 1)
         level = int(np.argmax(sums))
         if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
-            sizes = [len(np.unique(x)) for x in coordinates.T]
             pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
             is_it = levels == level
             is_own = ((coordinates == coordinates[is_it].max(axis=0)) == is_it[:, None]).all(axis=0)
-            kept = np.less(sizes, pairs)
+            kept = np.less([len(np.unique(x)) for x in coordinates.T], pairs)
             rest = coordinates * (kept & ~is_own if (kept & ~is_own).any() else kept)
             parts = (is_it, known & ~is_it)
             if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):

@@ -359,10 +359,9 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
 
 def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -> NDArray[np.bool_]:
     """Test documents: groups by first appearance in `order`, until there are enough."""
-    sizes = np.bincount(groups)
     drawn, first = np.unique(groups[order], return_index=True)
     by_draw = drawn[np.argsort(first)]
-    n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
+    n_groups = int(np.searchsorted(np.cumsum(np.bincount(groups)[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
         raise InvalidArgumentError(CALLS["groups"].format(argument("groups"), len(by_draw), n_test))
     return np.isin(groups, by_draw[:n_groups])
