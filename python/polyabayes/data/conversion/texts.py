@@ -26,8 +26,7 @@ Analyzer = Callable[[str], list[str]]
 Place = Callable[[int], str]
 
 ON_EMPTY = ("raise", "drop", "keep")
-_MOST_PLACES = 50
-_TEXTS_LOOKED_AT = 200
+_MOST_PLACES, _TEXTS_LOOKED_AT = 50, 200
 # Items have at most so many words.
 _WORDS_OF_ITEM = 4
 # Items of orders, after how many there are.

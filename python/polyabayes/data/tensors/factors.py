@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name
-from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.frames import DataFrame, Series, import_pandas
 from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_place
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.roles import count_column
 from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def checked_frame(frame: Any) -> pd.DataFrame:
+def checked_frame(frame: Any) -> DataFrame:
     """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
     if (table := frame_of(frame)) is None:
         raise InvalidTypeError(CALLS["no table"].format(type(frame).__name__))
@@ -34,7 +31,7 @@ def axis_names(columns: Iterable[Any]) -> list[str]:
     return [text if is_name(text) else re.sub(r"\W", "_", text.strip()) for text in texts]
 
 
-def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
+def counts_of_frame(frame: DataFrame, axes: Any, counts: Any) -> Any:
     """The column of counts, by name or by its header; None if each row counts once."""
     if counts is not None or not frame.columns.is_unique or not len(frame):
         return counts
@@ -42,7 +39,7 @@ def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
     return table.keys.get(count_column(table, named, None))
 
 
-def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
+def one_column(frame: DataFrame, name: Any) -> Series[Any]:
     """The column of this name, which must exist once."""
     n_found = int((frame.columns == name).sum())
     if n_found != 1:
@@ -51,7 +48,7 @@ def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     return frame[name]
 
 
-def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
+def complete_column(frame: DataFrame, name: Any) -> Series[Any]:
     """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
     if (is_missing := column.isna().to_numpy()).any():
@@ -60,7 +57,7 @@ def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     return column
 
 
-def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
+def factor(frame: DataFrame, name: Any) -> tuple[Integers, list[str]]:
     """Level of each row, -1 if missing, and the labels.
 
     Categories keep their order; other values are sorted. Labels of whole numbers have no decimals.

@@ -6,20 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import are_merged, divider, is_further_header
 from polyabayes.data.names import CALLS, NAMES, plain
 from polyabayes.exceptions import DataWarning, argument
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
@@ -48,8 +46,8 @@ def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]
 
 
 def without_missing(
-    frame: pd.DataFrame, columns: Sequence[Any], missing: Any, *, may_lack: bool = False
-) -> pd.DataFrame:
+    frame: DataFrame, columns: Sequence[Any], missing: Any, *, may_lack: bool = False
+) -> DataFrame:
     """The frame with values that mark missing answers removed from some of its columns.
 
     Numbers are equal by value; categories that are left out are no levels any more. One list may
@@ -77,7 +75,7 @@ def without_missing(
 
 
 def warn_of_answers(
-    frame: pd.DataFrame, items: Sequence[Any], missing: Any, call: str, *, has_counts: bool = False
+    frame: DataFrame, items: Sequence[Any], missing: Any, call: str, *, has_counts: bool = False
 ) -> None:
     """Warn of further headers, marks of missing answers, several choices, and several spellings.
 
@@ -126,7 +124,7 @@ def warn_of_answers(
         warn(CALLS["spellings"].format(some([*spellings], 3), code, spellings), DataWarning)
 
 
-def choices_of(frame: pd.DataFrame, item: Any, code: str = "frame") -> str:
+def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:
     """A sentence with the call that divides answers of several choices; empty for other answers."""
     # KoboToolbox and ODK write choices beside a column for each.
     of_choice = re.compile(rf"{re.escape(str(item))}[/.:](?!\d+$)")
@@ -145,7 +143,7 @@ def choices_of(frame: pd.DataFrame, item: Any, code: str = "frame") -> str:
     return told.format(item=item, sep=sep, code=code, divided=divided)
 
 
-def ticks_of(frame: pd.DataFrame, items: Sequence[Any], code: str = "frame") -> str:
+def ticks_of(frame: DataFrame, items: Sequence[Any], code: str = "frame") -> str:
     """Code of ticks among choices; who ticks none has not answered where one choice is none."""
     ticks = f"{code}[{[*items]}].notna()"
     choices = (str(x).lower() for item in items for x in (item, *frame[item].dropna().unique()))
@@ -153,7 +151,7 @@ def ticks_of(frame: pd.DataFrame, items: Sequence[Any], code: str = "frame") -> 
 
 
 def further_headers(
-    frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool
+    frame: DataFrame, items: Sequence[Any], *, has_counts: bool
 ) -> tuple[list[Any], str]:
     """Labels of rows that may be further headers, and what leaves them out, as names of items."""
     if not (alone := _headers(frame, items, has_counts=has_counts)):
@@ -168,7 +166,7 @@ def further_headers(
     return alone, f"row {some(alone, 3)} may be a further header: without it, use {told}"
 
 
-def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
+def _headers(frame: DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
     """Labels of the first rows that are headers, or of which no answer occurs again."""
     answers = frame[list(items)]
     once = np.stack([~answers[x].duplicated(keep=False) & answers[x].notna() for x in items], 1)

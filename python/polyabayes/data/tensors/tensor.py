@@ -6,13 +6,13 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
-from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table, some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import flat, name_of, row_names, row_place
@@ -31,12 +31,8 @@ from polyabayes.exceptions import (
     argument,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-# Cells above which factors that say the same in each of them are hardly two.
-_FEW_CELLS = 10
-_LABELS_SHOWN = 5
+# Cells above which factors that say the same in each of them are hardly two; labels of an axis.
+_FEW_CELLS, _LABELS_SHOWN = 10, 5
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -270,7 +266,7 @@ class CountTensor:
         Examples
         --------
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"sex": ["f", "m", "f"], "rings": [9, 15, 9]})
+        >>> frame = DataFrame({"sex": ["f", "m", "f"], "rings": [9, 15, 9]})
         >>> tensor = CountTensor.from_frame(frame)
         >>> tensor
         <CountTensor: sex 2 x rings 2, 2 cells, total 3>
@@ -496,7 +492,7 @@ class CountTensor:
         array[tuple(self.coordinates.T)] = self.counts
         return array
 
-    def to_frame(self, counts: str = "count") -> pd.DataFrame:
+    def to_frame(self, counts: str = "count") -> DataFrame:
         """Give the non-zero cells as a DataFrame, which :meth:`from_frame` reads.
 
         Parameters
