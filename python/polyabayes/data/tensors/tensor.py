@@ -281,7 +281,7 @@ class CountTensor:
             raise checks.wrong("frame", None, CALLS["levels"].format(table.columns.name))
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
-        counts = _factors.counts_of_frame(table, axes, counts)
+        counts = _factors.counts_of_frame(table, None if axes is None else named, counts)
         columns = [x for x in table.columns if x != counts] if axes is None else named
         names = _cells.checked_axes(_factors.axis_names(columns))
         if counts in columns:
