@@ -141,7 +141,7 @@ def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[t
     own = keys[order]
     starts = np.cumsum(own) - own
     by_start, sought = np.argsort(starts), starts - own
-    first = by_start[np.minimum(np.searchsorted(starts, sought, sorter=by_start), len(own) - 1)]
+    first = np.append(by_start, by_start[-1:])[np.searchsorted(starts, sought, sorter=by_start)]
     found = np.flatnonzero((starts[first] == sought) & (first + 1 < np.arange(len(own))))
     rows = counts[order[found]]
     is_sum = np.asarray(rows.log1p().sum(axis=1)).ravel() > np.log(_COINCIDENCES * len(keys))
