@@ -314,11 +314,10 @@ def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
         sums = np.bincount(levels[known], counts[known], 1)
         level = int(np.argmax(sums))
         if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
-            sizes = [len(np.unique(x)) for x in coordinates.T]
             pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
             is_it = levels == level
             is_own = ((coordinates == coordinates[is_it].max(axis=0)) == is_it[:, None]).all(axis=0)
-            kept = np.less(sizes, pairs)
+            kept = np.less([len(np.unique(x)) for x in coordinates.T], pairs)
             rest = coordinates * (kept & ~is_own if (kept & ~is_own).any() else kept)
             parts = (is_it, known & ~is_it)
             if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):

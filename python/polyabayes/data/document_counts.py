@@ -60,14 +60,8 @@ class CorpusSummary:
     n_empty_documents: int
 
     def _facts(self) -> dict[str, str]:
-        return {
-            "documents": f"{self.n_documents:,} ({self.n_empty_documents:,} empty)",
-            "words": f"{self.n_words:,}",
-            "tokens": f"{self.n_tokens:,}",
-            "non-zeros": f"{self.n_nonzero:,} (density {self.density:.3%})",
-            "length": f"{self.mean_length:.1f} ± {self.sd_length:.1f}, "
-            f"from {self.min_length:,} to {self.max_length:,}",
-        }
+        facts = CALLS["sizes"].format(**vars(self)).split("; ")
+        return {name: told for name, _, told in (fact.partition(": ") for fact in facts)}
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<9}  {value}" for name, value in self._facts().items())

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import Words, distinct
 from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
+def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> DataFrame | None:
     """Check metadata: a DataFrame with a row for each document; the index is the ids, if any."""
     if values is None:
         return None
@@ -26,12 +23,12 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
         raise InvalidArgumentError(f"metadata has {len(frame)} rows for {n_documents:,} documents")
     names = [str(name) for name in frame.columns]
     distinct(names, f"{argument('metadata')} has the column", "rename one")
-    checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    checked: DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
     if ids is None:
         return checked
     return checked.set_axis(import_pandas().Index(ids, name="id"), axis=0)
 
 
-def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
+def joined_metadata(tables: Sequence[Any]) -> DataFrame:
     """Concatenate tables with the same columns."""
     return import_pandas().concat(list(tables), ignore_index=True)

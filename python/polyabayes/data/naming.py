@@ -53,8 +53,9 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     by_number = rows.iloc if is_frame else rows
     if set(mine).issuperset(wanted):
         return by_number[_places(name, mine, wanted)]
-    is_counted = index.dtype.kind in "iu" and _is_range(mine)
-    if _is_range(wanted) and (is_counted or set(mine).isdisjoint(wanted)):
+    is_counted = index.dtype.kind in "iu" and mine == [*map(str, range(len(mine)))]
+    is_range = wanted == [*map(str, range(len(wanted)))]
+    if is_range and (is_counted or set(mine).isdisjoint(wanted)):
         return rows
     held: dict[Any, list[str]] = {} if is_counted else {None: mine}
     for column in getattr(rows, "columns", ()):
@@ -137,10 +138,6 @@ def by_topic(name: str, values: Any, topic_word: Any, axes: Sequence[int] = (1,)
             match = rows_by_name if hasattr(values, "columns") and not axis else columns_by_name
             values = match(name, values, topics[: values.shape[axis]])
     return values
-
-
-def _is_range(labels: list[str]) -> bool:
-    return labels == list(map(str, range(len(labels))))
 
 
 def _plain(labels: list[str]) -> list[str]:

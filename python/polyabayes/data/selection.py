@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
 from polyabayes.data.names import CALLS
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Names of missing values of numpy and pandas.
 _MISSING = ("None", "nan", "NaT", "<NA>")
@@ -30,7 +28,7 @@ class Selectable:
     vocabulary: Words | None
     ids: Words | None
     exposure: NDArray[np.float64] | None
-    metadata: pd.DataFrame | None
+    metadata: DataFrame | None
     # Prior parameters of each document, if a call gives them; a row for each row of the counts.
     _priors: NDArray[np.float64] | None = None
 
@@ -308,9 +306,8 @@ class Selectable:
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
         """A number for each distinct label of the documents, in order of appearance."""
-        number_of: dict[Hashable, int] = {}
-        values = self._values_of(name, labels)
-        return np.array([number_of.setdefault(value, len(number_of)) for value in values])
+        known: dict[Hashable, int] = {}
+        return np.array([known.setdefault(x, len(known)) for x in self._values_of(name, labels)])
 
     def _ranks_of(self, times: Any) -> NDArray[np.int64]:
         """Number of earlier documents, for each document."""

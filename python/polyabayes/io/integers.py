@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from polyabayes.data.counts import MAX_COUNT
 from polyabayes.exceptions import FileFormatError
 
-_MAX_DIGITS = 18
-_MOST_SHOWN = 40
+_MAX_DIGITS, _MOST_SHOWN = 18, 40
 # Patterns of whole numbers that unsigned integers of 64 bits hold: places, counted from 1, counts,
 # and decimals such as 1e+05, as R writes them.
 PLACE, COUNT = rb"0*+[1-9]\d{0,17}+(?!\d)", rb"\d{1,19}+(?!\d)(?:\.0*+)?"

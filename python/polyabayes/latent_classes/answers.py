@@ -27,7 +27,7 @@ from polyabayes.data.counts import sums_of
 from polyabayes.data.names import CALLS, NAMES, headed, plain
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors import non_answers
-from polyabayes.data.tensors.factors import alike, axis_names, complete_column, factor, one_column
+from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidCountsError, argument
 
@@ -43,6 +43,8 @@ _FEW_ROWS = 10
 _MANY_ROWS = 50
 # Texts, more than so many and nearly all different, beside more blanks, are taken for remarks.
 _FEW_TEXTS = 3
+# Chance of a false alarm of all pairs of items, which are looked at in so many rows first.
+_CHANCE, _ROWS_LOOKED_AT = 0.05, 10_000
 # Ends of the names of REDCap's columns that say whether a form is complete, and of their labels.
 _FORM = ("_complete", "complete?")
 
@@ -198,23 +200,24 @@ def read_answers(
     frame = non_answers.without_missing(frame, columns, missing)
     given = repr(weights) if isinstance(weights, str) else "weights"
     call += f"weights={given}, " * (weights is not None)
-    beside = warn_of_non_answers(frame, columns, missing, call)
     measured = _measured(frame, columns)
     n_answers = {column: frame[column].nunique() for column in columns}
     unanswered, alone = ([x for x in columns if n_answers[x] == n] for n in (0, 1))
     names = [x for x in columns if x not in measured and _are_names(frame[x])]
-    kinds = {"no value in any row": unanswered}
-    kinds["one answer in all rows, which tells no classes apart"] = alone
-    kinds[f"another answer in each row, or more than {_MOST_LEVELS}"] = names
-    kinds["numbers that are not whole, and measured"] = measured
-    if odd := [*unanswered, *alone, *names, *measured]:
-        if told := non_answers.further_headers(frame, columns, has_counts=False)[1]:
-            raise InvalidArgumentError(told)
-        kinds["names or properties of rows"] = [x for x in beside if x not in odd]
-        told = "; ".join(f"{some(own, 8)}: {said}" for said, own in kinds.items() if own)
-        odd = [x for x in columns if x in odd or x in beside]
+    odd = [*unanswered, *alone, *names, *measured]
+    if odd and (told := non_answers.further_headers(frame, columns, has_counts=False)[1]):
+        raise InvalidArgumentError(told)
+    divided = {x: told for x in names if (told := non_answers.choices_of(frame, x))}
+    left = [x for x in columns if x not in divided]
+    beside = warn_of_non_answers(frame, left, missing, call)
+    if odd:
+        names = [x for x in names if x not in divided]
+        kinds = unanswered, alone, names, measured, [x for x in beside if x not in odd]
+        parts = zip(CALLS["no items"].format(_MOST_LEVELS).split("|"), kinds, strict=True)
+        told = "; ".join(f"{some(own, 8)}: {said}" for said, own in parts if own)
+        odd = [x for x in left if x in odd or x in beside]
         kept = argument("items", [column for column in columns if column not in odd])
-        told += f"; leave them out by {kept if items else f'frame.drop(columns={odd})'}"
+        told += f"; leave them out by {kept if items else f'frame.drop(columns={odd})'}" * bool(odd)
         if wt := [x for x in measured if re.match(r"(?i)_?w(eigh|g)?t|weight|peso|pond", str(x))]:
             told += f"; or if {wt[0]!r} holds weights, use {argument('weights', wt[0])}"
         if names or measured:
@@ -224,7 +227,7 @@ def read_answers(
             dropped = f".drop(columns={others})" * bool(others)
             told += f", or if blanks are answers, use frame{dropped}"
             told += f".assign(**{non_answers.ticks_of(frame, blank)})"
-        raise InvalidArgumentError(told)
+        raise InvalidArgumentError("; ".join([told] * bool(odd) + [*divided.values()]))
     kinds_of = {column: getattr(frame[column].dtype, "kind", "O") for column in columns}
     most = min(_MOST_POINTS, max(len(frame) - 1, 2))
     if many := [x for x in columns if kinds_of[x] in "iu" and n_answers[x] > most]:
@@ -498,11 +501,48 @@ def _are_names(values: Any) -> bool:
 
 
 def warn_of_copies(data: Any, answers: Answers) -> None:
-    """Warn of columns of a frame that have the same answers in every row."""
-    found = alike(answers.levels.T, answers.labels, answers.items)
-    if found and frame_of(data) is not None and len(answers.levels) > _MANY_ROWS:
-        told, copies = " and of ".join(map(some, found)), [x for own in found for x in own[1:]]
-        warn(CALLS["copies"].format(told, copies, argument("items")), DataWarning)
+    """Warn of items of a frame that follow from others in every row, as points from an answer.
+
+    The chance is that of an item that follows no better than from the best of those that do not
+    follow, too, so that classes that tell all items well are no reason. The first row of each level
+    of the other item says nothing. By chance, less than one of the other items would be such; all
+    that are found must be less probable than a false alarm, and their rows many.
+    """
+    levels, names, n_agreed, total = answers.levels, answers.items, 0, 0.0
+    sample, told = levels[:: len(levels) // _ROWS_LOOKED_AT + 1].T, dict[int, list[str]]()
+    constant = np.zeros_like(sample[:1])
+    found = np.array([[_misses(x, y) for y in sample] for x in (*sample, *constant)])
+    n_missed, n_rows = found[..., 0], found[..., 1]
+    rates = np.where(n_missed > 0, n_missed / np.maximum(n_rows, 1), 1.0)
+    for item in sorted(range(len(names)), key=lambda item: -answers.shape[item]):
+        sure = {}
+        for x in (x for x in told if not n_missed[x, item]):
+            least = rates[np.append(n_missed[x] > 0, True), item].min()
+            sure[x] = special.xlog1py(-n_rows[x, item], -least)
+        source = max(sure, key=sure.__getitem__, default=item)
+        is_told = not _misses(levels[:, source], levels[:, item])[0]
+        if is_told and sure.get(source, 0.0) > np.log(len(names)):
+            told[source].append(names[item])
+            n_agreed, total = n_agreed + n_rows[source, item], total + sure[source]
+        else:
+            told[item] = []
+    is_sure = total > np.log(len(names) * (len(names) - 1) / _CHANCE)
+    if is_sure and n_agreed > _MANY_ROWS and frame_of(data) is not None:
+        pairs = [f"{some(own)} from {names[x]!r}" for x, own in told.items() if own]
+        shown = "; ".join(pairs[:_FEW_TEXTS])
+        shown += f"; {len(pairs) - _FEW_TEXTS} more" * (len(pairs) > _FEW_TEXTS)
+        kept = [names[x] for x in sorted(told)]
+        copies = [x for x in names if x not in kept]
+        warn(CALLS["copies"].format(shown, argument("items", kept), copies), DataWarning)
+
+
+def _misses(x: Integers, y: Integers) -> tuple[int, int]:
+    """Rows without the most frequent answer to y of their level of x, and those that may be so."""
+    n_levels, known = int(y.max()) + 1, (x >= 0) & (y >= 0)
+    cells = np.bincount((x * n_levels + y)[known], minlength=(int(x.max()) + 1) * n_levels)
+    counts = cells.reshape(-1, n_levels)
+    n_rows = int(counts.sum())
+    return n_rows - int(counts.max(axis=1).sum()), n_rows - int(counts.any(axis=1).sum())
 
 
 def refuse_fractions(answers: Answers) -> None:

@@ -40,10 +40,8 @@ class ClassPrior(NamedTuple):
         if not isinstance(given, Mapping):
             return PRIORS[checks.choice("prior", given, tuple(PRIORS))]
         if set(given) != {"weights", "items"}:
-            raise InvalidArgumentError(
-                f"{argument('prior')} needs the entries 'weights' and 'items', got "
-                f"{', '.join(map(repr, given))}"
-            )
+            told = argument("prior"), ", ".join(map(repr, given))
+            raise InvalidArgumentError(CALLS["no class prior"].format(*told))
         items = given["items"]
         items = items if isinstance(items, Sequence) and not isinstance(items, str) else [items]
         if not len(items):
@@ -123,17 +121,8 @@ class ClassChoice(Result):
         rows = {row["n_classes"]: row for row in self.rows}
         if len(rows) == 1:
             return f"The number of classes, {self.best}, was given."
-        best, least, most = rows[self.best], min(rows), max(rows)
-        if self.criterion == "bic":
-            return (
-                f"Of {least} to {most} classes, {self.best} have the smallest BIC "
-                f"({best['bic']:.2f})."
-            )
-        return (
-            f"Of {least} to {most} classes, {self.best} have a posterior probability of "
-            f"{best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of "
-            "the evidences)."
-        )
+        told = CALLS[f"classes by {self.criterion}"]
+        return told.format(min(rows), max(rows), self.best, **rows[self.best])
 
     def __str__(self) -> str:
         columns = {
@@ -176,11 +165,7 @@ class ClassComparison(StagedComparison):
         """Warn of uncertain evidences, and of a best number at the end of an open range."""
         self.warn()
         if best == open_end and 1 < open_end < self.networks.tensor.n_cells:
-            warn(
-                "the most probable number of classes is the largest tried; raise "
-                f"{argument('max_classes')}",
-                EdgeWarning,
-            )
+            warn(CALLS["most classes"].format(argument("max_classes")), EdgeWarning)
 
     def counts(self, n_classes: int) -> ClassCounts:
         """Draws of the rows of each class and of their answers, by the best concentration."""
@@ -259,10 +244,7 @@ def checked_ln_prior(prior: Any, sizes: Iterable[int]) -> dict[int, float]:
     """
     prior = Geometric(0.5) if prior is None else prior
     if not isinstance(prior, SizePrior) or prior.n_variables != 1:
-        raise InvalidTypeError(
-            f"size_prior must be a prior of one size, as polyabayes.priors.Geometric(0.5), got "
-            f"{prior!r}"
-        )
+        raise InvalidTypeError(CALLS["no size prior"].format(prior))
     masses = {size: prior.log_box((size,), (float(size),)) for size in sizes}
     if not np.isfinite(list(masses.values())).any():
         raise InvalidArgumentError(f"size_prior {prior!r} has no mass on {list(masses)} classes")

@@ -314,28 +314,17 @@ class FittedClasses(ClassOutcomes):
         if self._counts is not None:
             how = f"with {self.prior} Dirichlet priors, missing answers summed out"
             if "concentration" in best:
-                how = (
-                    "with Dirichlet priors, the concentration of answers learned "
-                    f"({best['concentration']:g} is the most probable), missing answers summed out"
-                )
+                how = CALLS["learned prior"].format(best["concentration"])
             elif not isinstance(self.prior, str):
                 parameters = ClassPrior.of(self.prior)
-                how = (
-                    f"with Dirichlet parameters {parameters.weights:g} of weights and "
-                    f"{parameters.items[0]:g} of answers, missing answers summed out"
-                )
+                how = CALLS["given prior"].format(parameters.weights, parameters.items[0])
         weighted = "" if self._row_weights is None else self._row_weights.sentence(self._counts)
         ends = [f" ({row[4]:.2f} to {row[5]:.2f})" if row[4] == row[4] else "" for row in table]
         weights = ", ".join(f"{row[3]:.2f}{end}" for row, end in zip(table, ends, strict=True))
         telling = ""
         if self._counts is not None and not all(self._counts.tells):
-            telling = (
-                f" {sum(self._counts.tells):,} of the items tell the classes apart; the others "
-                "have one profile in all classes."
-            )
-        return (
-            f"We used latent class analysis of {self.n_features_in_:,} items {how}.{telling}"
-            f"{weighted}{self._sampling}{self._covariates_text()} "
-            f"{self.choice_._methods_text()} Class weights are {weights}"
-            f"{', with 95 % intervals' if any(ends) else ''}."
-        )
+            telling = CALLS["telling items"].format(sum(self._counts.tells))
+        told = f"{how}.{telling}{weighted}{self._sampling}{self._covariates_text()}"
+        told += f" {self.choice_._methods_text()} Class weights are {weights}"
+        told += f"{', with 95 % intervals' if any(ends) else ''}."
+        return f"We used latent class analysis of {self.n_features_in_:,} items {told}"

@@ -12,6 +12,7 @@ from scipy import special
 from polyabayes._support.arrays import Flags, Floats, Indices
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import UnreliableErrorWarning, argument
 from polyabayes.latent_classes.answers import Answers, indicators
 from polyabayes.latent_classes.membership import N_CHAINS
@@ -66,12 +67,8 @@ class ClassInvariance(Result):
         """Sentences about the comparison for a methods section."""
         pairs = zip(self.items, self.probabilities, strict=True)
         told = ", ".join(f"{item} ({p:.2f})" for item, p in pairs if p >= 0.5)
-        return (
-            f"Between {len(self.groups)} groups, the classes are invariant with probability "
-            f"{self.answer['invariant']:.2f}, and partially invariant with probability "
-            f"{self.answer['partial']:.2f}; items that probably differ: {told or 'none'}. Class "
-            f"weights differ with probability {self.weights_differ:.2f}."
-        )
+        others = told or "none", self.weights_differ
+        return CALLS["invariance"].format(len(self.groups), *others, **self.answer)
 
     def __repr__(self) -> str:
         return f"<ClassInvariance: {self._methods_text()}>"
@@ -94,11 +91,8 @@ def invariance_of(
     of_chains = np.mean(list(sweeps)[-n_samples:], axis=0)
     apart = float(np.ptp(of_chains, axis=0).max())
     if apart > _APART:
-        warn(
-            f"chains disagree about which items differ (by {apart:.2f} of probability): give more "
-            f"{argument('n_samples')}, or fewer classes",
-            UnreliableErrorWarning,
-        )
+        told = CALLS["chains of items"].format(apart, argument("n_samples"))
+        warn(told, UnreliableErrorWarning)
     weights, *values = of_chains.mean(axis=0).tolist()
     n_items, n_rows = len(answers.items), int((answers.weights > 0).sum())
     numbers = values[n_items:]

@@ -12,6 +12,7 @@ from scipy import linalg, special
 from polyabayes._support import checks
 from polyabayes._support.arrays import Floats, Indices
 from polyabayes.allocation.options import Run
+from polyabayes.data.names import CALLS
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers, column_of, indicators, levels_of
@@ -112,10 +113,7 @@ class SampledUnits(NamedTuple):
         units, of_rows = np.unique(codes, axis=1, return_inverse=True)
         n_clusters = np.bincount(units[0])
         if n_clusters.min() < 2:
-            raise InvalidArgumentError(
-                f"{argument('strata')}: a stratum has one cluster, which tells no variance; join "
-                "it with another stratum"
-            )
+            raise InvalidArgumentError(CALLS["one cluster"].format(argument("strata")))
         return cls(of_rows.ravel(), units[0])
 
     def sentence(self) -> str:

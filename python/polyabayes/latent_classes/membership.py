@@ -11,6 +11,7 @@ from polyabayes._support.arrays import Floats, Indices
 from polyabayes._support.output.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
+from polyabayes.data.names import CALLS
 from polyabayes.exceptions import UnreliableErrorWarning
 from polyabayes.latent_classes.answers import Answers
 from polyabayes.latent_classes.chains import ChainPrior, Chains, Counts, Waves
@@ -107,11 +108,8 @@ def warn_of_chains(drawn: Chains, chains: Indices) -> None:
         values = drawn.coefficients - drawn.coefficients[:, :1]
     ratio = r_hat(values, chains)
     if ratio > MOST_R_HAT:
-        warn(
-            f"chains of the draws disagree about the {what} (ratio {ratio:.2f}, above "
-            f"{MOST_R_HAT}): their intervals may be too narrow",
-            UnreliableErrorWarning,
-        )
+        told = CALLS["chains of draws"].format(what, ratio, MOST_R_HAT)
+        warn(told, UnreliableErrorWarning)
 
 
 def draw_memberships(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:

@@ -9,6 +9,7 @@ import numpy as np
 
 from polyabayes._support.arrays import Floats
 from polyabayes._support.results import Result
+from polyabayes.data.names import CALLS
 from polyabayes.latent_classes.answers import Answers, indicators
 from polyabayes.latent_classes.tables import ClassTables
 
@@ -59,11 +60,8 @@ class PairResiduals(Result):
 
     def __repr__(self) -> str:
         worst = int(np.argmax(self.residual))
-        return (
-            f"<PairResiduals: {len(self.pairs):,} pairs of items, largest "
-            f"{self.residual[worst]:.2f} ({', '.join(self.pairs[worst])}), "
-            f"p = {self.p_values[worst]:.3f} for it and {self.p_value:.3f} for all>"
-        )
+        largest = self.residual[worst], ", ".join(self.pairs[worst]), self.p_values[worst]
+        return CALLS["residuals"].format(len(self.pairs), *largest, self.p_value)
 
 
 def pair_residuals(

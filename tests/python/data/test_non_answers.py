@@ -32,7 +32,8 @@ MARKS = Path(__file__).with_name("marks.txt").read_text("utf-8").splitlines()
 @pytest.mark.parametrize("row", MARKS, ids=[row.split('"')[1] for row in MARKS])
 def test_marks_of_missing_answers_are_named_and_left_out_if_asked_for(row):
     _, values, marks, *others = eval(row)
-    frame = pd.DataFrame({"q1": values, "q2": next(iter(others), each("x", "y"))})
+    columns = enumerate([values, *(others or [each("x", "y")])], 1)
+    frame = pd.DataFrame({f"q{number}": own for number, own in columns})
     told = told_of(frame)
     if not marks:
         assert told == []
@@ -177,16 +178,14 @@ def test_a_last_row_of_averages_or_totals_is_named_with_the_call_that_leaves_it_
         told = told_of(table)
         assert "the last row, 'Mean', looks like averages" in told[0]
         assert not any("last row" in x for x in told_of(table[::-1]) + told_of(rows))
-    with pytest.warns(DataWarning, match="last row"):
-        call = call_of(InvalidArgumentError, pb.LatentClassAnalysis(2).fit, table)
+    call = call_of(InvalidArgumentError, pb.LatentClassAnalysis(2).fit, table)
     pd.testing.assert_frame_equal(eval(call, {"frame": table}), table[:-1])
 
 
 def test_two_lines_of_header_are_named_before_the_columns_that_they_leave_without_answers():
     drinks = {"Drinks": ["Tea", *["Tea", None] * 6], "Unnamed: 1": ["Milk", *[None, "Milk"] * 6]}
     survey = pd.DataFrame({**drinks, "Sex": ["Response", *["f", "m", "f"] * 4]})
-    with pytest.warns(DataWarning, match="further header"):
-        call = call_of(InvalidArgumentError, pb.LatentClassAnalysis(2).fit, survey)
+    call = call_of(InvalidArgumentError, pb.LatentClassAnalysis(2).fit, survey)
     assert [*eval(call, {"frame": survey})] == ["Drinks: Tea", "Drinks: Milk", "Sex"]
 
 
@@ -226,5 +225,5 @@ def test_what_repeats_other_columns_is_named_with_the_call(tmp_path):
             door(table, counts="n")
         assert str(told[0].message).endswith("axes=['Sex', 'Age']")
     many = frame.loc[[*frame.index] * 2].assign(code=lambda rows: 7 - rows["q3"])
-    with pytest.warns(DataWarning, match=r"'q3', 'code' say the same .*columns=\['code'\]"):
+    with pytest.warns(DataWarning, match=r"'code' from 'q3'.*columns=\['code'\]"):
         pb.LatentClassAnalysis(2, method="em").fit(many)

@@ -157,7 +157,6 @@ def test_csv_of_observations(write):
 
 
 @pytest.mark.filterwarnings("ignore:answers that may mark missing ones")
-@pytest.mark.filterwarnings("ignore:answers that may mark missing ones")
 def test_csv_of_counts(write):
     path = write("x.csv", f"i,j,count\nNA,01,{BIG}\nnull,1.0,2\nNA,01,1\n")
     tensor = read_tensor(path)

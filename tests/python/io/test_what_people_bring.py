@@ -621,7 +621,8 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
     name, content, call, expected, words, *given = eval(row, NAMES_OF_CALLS | CONTENTS)
     is_whole = re.match(r"\w*[.:[]", call) or not re.match(r"\w+=", call)
     names, own, source = {**NAMES_OF_CALLS, **sys.modules}, dict(*given), name.partition("/")[0]
-    door, given = pb.read_corpus, f"polyabayes.read_corpus({source!r}, {call})"
+    reader = "read_tensor" if "axes" in own else "read_corpus"
+    door, given = getattr(pb, reader), f"polyabayes.{reader}({source!r}, **{own} | dict({call}))"
     if isinstance(content, pd.DataFrame):
         door = pb.Corpus.from_table if own else pb.Corpus
         given = f"polyabayes.Corpus.from_table(table, {call})"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from itertools import chain, count, islice, repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
@@ -22,9 +23,6 @@ from polyabayes.data.conversion.texts import Place, count_texts, places_of, with
 from polyabayes.data.counts import checked_exposure, checked_words, warn_of_sums
 from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def source_of(documents: Any, name: str) -> Source:
@@ -183,7 +181,7 @@ def ids_of(table: Table, roles: Roles) -> list[str] | None:
 
 def _beside(
     table: Table, roles: Roles, exposure: str | None, rows: Any = None
-) -> tuple[Any, pd.DataFrame | None]:
+) -> tuple[Any, DataFrame | None]:
     """Sizes and metadata of documents; `rows` are the documents of rows, which must agree."""
     sizes = None if exposure is None else checked_exposure(table.numbers(exposure), table.n_rows)
     if rows is None:

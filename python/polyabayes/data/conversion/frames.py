@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date
 from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
+from polyabayes._support.output.frames import DataFrame, Series
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.numbers import is_cell
 from polyabayes.data.conversion.table import Kind, Table, kind_of_strings
@@ -20,27 +21,23 @@ from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, v
 from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_NUMERIC_KINDS = "biufc"
-_TIME_KINDS = "mM"
+_NUMERIC_KINDS, _TIME_KINDS = "biufc", "mM"
 # Rows among which the names of columns stand under a title.
 _ROWS_LOOKED_AT = 20
 
 
-def frame_of(table: Any) -> pd.DataFrame | None:
+def frame_of(table: Any) -> DataFrame | None:
     """Convert a table of pandas, polars, pyarrow or Hugging Face to pandas; None for other types.
 
     Tables are read through the Arrow C stream, datasets of Hugging Face with their selected rows;
     neither package is imported. Several datasets and streamed datasets are refused.
     """
-    loaded = sys.modules.get("pandas")
     # A DataArray of xarray, whose axes go by place where they have no coordinates.
     if getattr(table, "ndim", 0) == 2 and hasattr(table, "xindexes"):
         table = table.to_pandas()
     if isinstance(table, np.ndarray) or not len(getattr(table, "coords", "named")):
         return None
+    loaded = sys.modules.get("pandas")
     if loaded is not None and isinstance(table, loaded.DataFrame):
         _refuse_titles(table)
         return table
@@ -67,7 +64,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     return pandas.concat(columns, axis=1, keys=found.column_names)
 
 
-def _refuse_titles(frame: pd.DataFrame) -> None:
+def _refuse_titles(frame: DataFrame) -> None:
     """Refuse a table under a title, or with two lines of names: pandas numbers blank ones."""
     names = [str(column) for column in frame.columns]
     if frame.columns.nlevels == 2 and any("Unnamed: " in name for name in names):
@@ -79,10 +76,10 @@ def _refuse_titles(frame: pd.DataFrame) -> None:
         above = any(isinstance(x, str) and _is_number(y) for x, y in zip(own, below, strict=True))
         is_title = above and len({*own}) == len(names)
         is_title = is_title or sum(are_numbered) > max(1, len(are_numbered) - 2)
-        is_title = is_title or (all(are_numbered[1:]) and any(map(_is_year, own)))
+        is_title = is_title or (all(are_numbered[1:]) and any(map(is_year, own)))
         # The first column may have no name.
         is_bare = all(are_numbered[1:]) and bool(head.iloc[row, :1].isna().all())
-        if is_title and all(isinstance(x, str) or _is_year(x) for x in own[is_bare:]):
+        if is_title and all(isinstance(x, str) or is_year(x) for x in own[is_bare:]):
             raise InvalidArgumentError(CALLS["title"].format(row=row, start=row + 1))
         if row == 0 and above and not any(map(_is_number, own)):
             raise InvalidArgumentError("names in two lines: read the file with header=[0, 1]")
@@ -92,7 +89,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and value == value
 
 
-def _is_year(value: Any) -> bool:
+def is_year(value: Any) -> bool:
+    """Whether a value is a number like those of years."""
     return _is_number(value) and value in range(1900, 2101)
 
 
@@ -127,12 +125,12 @@ def refuse_missing_names(names: Any, what: str, code: str) -> None:
         raise InvalidArgumentError(CALLS["no name"].format(what, place, code))
 
 
-def row_place(frame: pd.DataFrame) -> Callable[[int], str]:
+def row_place(frame: DataFrame) -> Callable[[int], str]:
     """Describe a position by the label of its row."""
     return lambda position: f"{frame.index.name or 'row'} {frame.index[position]}"
 
 
-def flat(frame: pd.DataFrame, names: Sequence[Any] = ()) -> pd.DataFrame:
+def flat(frame: DataFrame, names: Sequence[Any] = ()) -> DataFrame:
     """Levels of rows as columns, if they stand beside one of numbers or are among the names."""
     levels = set(frame.index.names if frame.index.nlevels > 1 else ())
     are_counted = [dtype.kind in _NUMERIC_KINDS for dtype in frame.dtypes] == [True]
@@ -144,7 +142,7 @@ class FrameTable(Table):
     """A pandas DataFrame as a table; its index, unless default, names the rows."""
 
     def __init__(
-        self, frame: pd.DataFrame, title: str = "the table", taker: str = "", code: str = "table"
+        self, frame: DataFrame, title: str = "the table", taker: str = "", code: str = "table"
     ) -> None:
         self.frame, self.title, self.taker, self.code = flat(frame).copy(False), title, taker, code
         self.has_headers = not hasattr(self.frame.columns, "step")
@@ -190,12 +188,12 @@ class FrameTable(Table):
         """The label of a row."""
         return row_place(self.frame)(row)
 
-    def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
+    def data_frame(self, names: Sequence[str]) -> DataFrame:
         """Columns, unchanged."""
         return self.frame[list(names)]
 
 
-def _kind_of(column: pd.Series[Any]) -> Kind:
+def _kind_of(column: Series[Any]) -> Kind:
     dtype_kind = getattr(column.dtype, "kind", "O")
     if dtype_kind in _NUMERIC_KINDS:
         return "number"

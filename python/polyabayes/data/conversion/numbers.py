@@ -13,10 +13,7 @@ from polyabayes.data.names import NAMES
 
 # Patterns of numbers, and options of pandas that read them, in the order in which they are tried.
 _LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
-_WRITTEN: dict[re.Pattern[str], dict[str, str]] = {
-    re.compile(f"[+-]?({digits})( ?%)?"): json.loads(options)
-    for digits, options in (line.split("\t") for line in _LINES)
-}
+_WRITTEN = {re.compile(x): json.loads(own) for x, own in (line.split("\t") for line in _LINES)}
 _KEPT_BACK = re.compile("|".join(NAMES["kept back"]))
 
 

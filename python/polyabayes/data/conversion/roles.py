@@ -14,9 +14,12 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.frames import is_year
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import paired, remedy
 from polyabayes.data.conversion.table import Table, are_merged
@@ -27,6 +30,8 @@ from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 _FEW_LEVELS = 2
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
+# Why a column may hold counts: by its name, or by the rows.
+_WHY = "its name says so", "no two rows have the same levels"
 # Rows in which lists among words are looked for.
 _ROWS_LOOKED_AT = 1_000
 
@@ -114,6 +119,8 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
             raise InvalidArgumentError(told)
         if long := _long_columns(table, named, rest):
             _warn_of_lists(table, long[1])
+            if len(long) == 2:
+                _warn_of_counts(table, [x for x in rest if not (x in long or counts_nothing(x))])
             return Roles("long", None, long, [name for name in names if name not in long])
         text = _text_column(table, rest)
     if text is not None:
@@ -263,9 +270,9 @@ def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
     """The column of counts of a table of factors, by its name; None if each row counts once.
 
-    A warning is given if an unused integer column may hold the counts, because all rows have
-    distinct levels; without axes, such a column of many values beside labels is refused. So are R's
-    and pandas' own names of rows.
+    A warning is given if an unused column may hold the counts; without axes, one of many values
+    beside labels is refused, because all rows have distinct levels. So are R's and pandas' own
+    names of rows.
     """
     packed = table.names[0].split(",") if table.names[:1] else [""]
     if axes is None and packed[-1].endswith("\\TIME_PERIOD"):
@@ -285,22 +292,48 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         return found
     if table.n_rows < 2 or not set(axes or ()) <= set(table.names):
         return None
-    wholes = [name for name in free if table.holds_whole_numbers(name)]
-    weights = headed(wholes, NAMES["weights"])
-    others = axes or [name for name in table.names if name not in wholes[-1:]]
-    if weights is None and not (wholes and table.is_distinct(*others)):
-        return None
-    column = weights or wholes[0 if axes else -1]
-    told = "its name says so" if weights else "no two rows have the same levels"
-    told += f": if it holds the counts, use {argument('counts', table.keys.get(column, column))}"
-    is_labelled = weights or any(table.are_labels(name) for name in others)
     if axes is not None:
-        warn(f"column {column!r} is left out and each row counts once, but {told}", DataWarning)
-    elif is_labelled and len(set(table.numbers_of(column))) > _FEW_LEVELS:
+        _warn_of_counts(table, free, axes)
+        return None
+    wholes = [name for name in free if len({*_whole_numbers(table, name)}) > _FEW_LEVELS]
+    weights = headed(wholes, NAMES["weights"])
+    others = [name for name in table.names if name not in wholes[-1:]]
+    if weights or (any(map(table.are_labels, others)) and wholes and table.is_distinct(*others)):
+        column = weights or wholes[-1]
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
         factors = [x for x in levels if 1 < levels[x] < table.n_rows and not NAMED.fullmatch(x)]
-        told += f"; if not, {argument('axes', factors or table.names)}"
+        given = argument("counts", table.keys.get(column, column))
+        told = f"{_WHY[weights is None]}: if it holds the counts, use {given}; "
+        told += f"if not, {argument('axes', factors or table.names)}"
         labels = [table.keys.get(x, x) for x in table.names if x not in wholes]
         told += f"; {CALLS['cross'].format(table.as_frame, labels)}" * (len(wholes) > 1)
         raise InvalidArgumentError(f"column {column!r} may hold counts, as {told}")
     return None
+
+
+def _whole_numbers(table: Table, name: str) -> list[float]:
+    """The numbers of a column, all of which are whole; empty if it holds others, or years."""
+    numbers = table.numbers_of(name)
+    return [] if any(x % 1 for x in numbers) or all(map(is_year, numbers)) else numbers
+
+
+def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) -> None:
+    """Warn of a column that may hold the counts of the rows of a long table, or of axes.
+
+    Its name says so. Or no two rows have the same levels on the axes, or the same levels of all
+    other columns, while independent columns would in a pair of rows or more: columns whose levels
+    all differ are left out, as they name the rows.
+    """
+    wholes = [x for x in names if len({*_whole_numbers(table, x)}) > 1]
+    headers = NAMES["may count"] + NAMES["weights"] * bool(axes)
+    ended = [x for x in wholes if re.search("|".join(NAMES["ends of counts"]), x)]
+    column = named = headed(wholes, headers) or next(iter(ended), None)
+    if named is None and wholes and axes:
+        others = [x for x in table.names if x not in wholes and not table.is_distinct(x)]
+        held = (np.unique([*map(str, table.values(x))], return_counts=True)[1] for x in others)
+        chance = np.prod([np.sum((sizes / table.n_rows) ** 2) for sizes in held])
+        is_cell = table.n_rows**2 * chance >= 2 and table.is_distinct(*others)
+        column = wholes[0] if is_cell or table.is_distinct(*axes) else None
+    if column is not None:
+        given = argument("counts" if axes else "count", table.keys.get(column, column))
+        warn(CALLS["left out counts"].format(column, _WHY[named is None], given), DataWarning)

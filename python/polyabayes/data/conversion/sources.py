@@ -17,9 +17,8 @@ from polyabayes.data.counts import Words, checked_counts
 from polyabayes.data.names import CALLS
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
-# Rows per block of a backed file.
-_BLOCK_ROWS = 1_000
-_ROWS_LOOKED_AT = 100
+# Rows per block of a backed file, and those that tell whether a layer holds counts.
+_BLOCK_ROWS, _ROWS_LOOKED_AT = 1_000, 100
 _OF_COUNTS = re.compile("(?i)count|raw|umi")
 
 

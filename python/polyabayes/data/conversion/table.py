@@ -7,17 +7,15 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, groupby, takewhile
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.conversion import numbers as _numbers
 from polyabayes.data.counts import MAX_COUNT, CountMatrix
 from polyabayes.data.names import CALLS, NAMES, NO_WORD, counts_nothing, headed, is_headed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Kinds: numbers, labels, texts of several words, lists of tokens, lists of others or counts by word
 # in each cell, and others.
@@ -318,7 +316,7 @@ class Table(Protocol):
     def place(self, row: int) -> str:
         """Place of a row, for error messages."""
 
-    def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
+    def data_frame(self, names: Sequence[str]) -> DataFrame:
         """Columns as a data frame of pandas."""
 
     def is_distinct(self, *names: str) -> bool:
@@ -434,8 +432,7 @@ class Table(Protocol):
 
     def holds_whole_numbers(self, name: str) -> bool:
         """Whether a column holds whole numbers, and nothing else that is not missing."""
-        found = self.numbers_of(name)
-        return bool(found) and all(number % 1 == 0 for number in found)
+        return {number % 1 for number in self.numbers_of(name)} == {0}
 
     def refuse_other_kinds(self, name: str) -> None:
         """Refuse a named column of documents that holds neither texts nor tokens."""

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ Analyzer = Callable[[str], list[str]]
 Place = Callable[[int], str]
 
 ON_EMPTY = ("raise", "drop", "keep")
-_MOST_PLACES = 50
-_TEXTS_LOOKED_AT = 200
+_MOST_PLACES, _TEXTS_LOOKED_AT = 50, 200
 # Items have at most so many words.
 _WORDS_OF_ITEM = 4
 # Items of orders, after how many there are.
@@ -153,15 +152,11 @@ def _warn_of_scripts(texts: list[str]) -> None:
     words = chain.from_iterable(map(_WORDS.findall, texts))
     n_letters, n_kept = (sum(map(str.isalpha, "".join(part))) for part in (texts, words))
     are_cut = [any(unicodedata.category(sign)[0] == "M" for sign in set(text)) for text in texts]
-    if 2 * n_kept < n_letters:
-        told = f"{1 - n_kept / n_letters:.0%} of the letters of the texts are dropped"
-    elif 2 * sum(map(bool, map(_UNSPACED.search, texts))) > len(texts):
-        told = "most texts are of a script without blanks between words"
-    elif 2 * sum(are_cut) > len(texts):
-        told = "most texts have vowel signs or accents apart from their letters, which cut words"
-    else:
-        return
-    warn(told + CALLS["letters"], DataWarning)
+    are_whole = map(bool, map(_UNSPACED.search, texts))
+    signs = 2 * n_kept < n_letters, *(2 * sum(x) > len(texts) for x in (are_whole, are_cut))
+    told = CALLS["scripts"].format(1 - n_kept / max(n_letters, 1)).split("|")
+    for why in [*compress(told, signs)][:1]:
+        warn(why + CALLS["letters"], DataWarning)
 
 
 def _warn_of_items(texts: list[str]) -> None:
@@ -186,6 +181,7 @@ def _warn_of_items(texts: list[str]) -> None:
             is_plain = not any(re.search(rf"\([^)]*{re.escape(key)}", text) for text in texts)
             rest = rf"[^{key}]*[^{key}\s]" if is_plain else rf"\s*(?:\([^()]*\)|[^{key}\s(])"
             option = argument("token_pattern", rf"[^{key}\s](?:{rest}){'?*'[not is_plain]}")
+            option += f", {argument('lowercase', False)}" * (items != [x.lower() for x in items])
             warn(CALLS["lists"].format(sep=sep, option=option), DataWarning)
             return
 

@@ -35,7 +35,7 @@ def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         if not is_name(name):
             raise InvalidArgumentError(f"{name!r} cannot name an axis; use letters, digits and _")
-    return tuple(distinct(names, "axes names", "give each axis a name of its own"))
+    return tuple(distinct(names, "axes names", CALLS["own axis"]))
 
 
 def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels:

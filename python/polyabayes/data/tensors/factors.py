@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name
-from polyabayes._support.output.frames import import_pandas
-from polyabayes.data.conversion.frames import FrameTable, frame_of, row_place
+from polyabayes._support.output.frames import DataFrame, Series, import_pandas
+from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_place
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.roles import count_column
 from polyabayes.data.names import CALLS
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def checked_frame(frame: Any) -> pd.DataFrame:
+def checked_frame(frame: Any) -> DataFrame:
     """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
     if (table := frame_of(frame)) is None:
         raise InvalidTypeError(CALLS["no table"].format(type(frame).__name__))
@@ -34,17 +31,15 @@ def axis_names(columns: Iterable[Any]) -> list[str]:
     return [text if is_name(text) else re.sub(r"\W", "_", text.strip()) for text in texts]
 
 
-def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
+def counts_of_frame(frame: DataFrame, axes: Any, counts: Any) -> Any:
     """The column of counts, by name or by its header; None if each row counts once."""
     if counts is not None or not frame.columns.is_unique or not len(frame):
         return counts
-    column_of = {str(column): column for column in frame.columns}
-    named = None if axes is None else [str(axis) for axis in axes]
-    found = count_column(FrameTable(frame, code="frame"), named, None)
-    return None if found is None else column_of[found]
+    table, named = FrameTable(frame, code="frame"), axes and [name_of(axis) for axis in axes]
+    return table.keys.get(count_column(table, named, None))
 
 
-def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
+def one_column(frame: DataFrame, name: Any) -> Series[Any]:
     """The column of this name, which must exist once."""
     n_found = int((frame.columns == name).sum())
     if n_found != 1:
@@ -53,7 +48,7 @@ def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     return frame[name]
 
 
-def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
+def complete_column(frame: DataFrame, name: Any) -> Series[Any]:
     """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
     if (is_missing := column.isna().to_numpy()).any():
@@ -62,7 +57,7 @@ def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
     return column
 
 
-def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
+def factor(frame: DataFrame, name: Any) -> tuple[Integers, list[str]]:
     """Level of each row, -1 if missing, and the labels.
 
     Categories keep their order; other values are sorted. Labels of whole numbers have no decimals.
@@ -76,9 +71,22 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
         except TypeError as error:
             raise InvalidTypeError(f"column {name!r} cannot be sorted: make it text") from error
     if not len(values):
-        raise InvalidArgumentError(CALLS["no value"].format(name, [name]))
+        raise InvalidArgumentError(CALLS["no value"].format(name))
     is_whole = column.dtype.kind == "f" and all(float(value).is_integer() for value in values)
     return codes.astype(np.int64), [str(int(x)) if is_whole else str(x) for x in values]
+
+
+def useful(codes: Sequence[Any], labels: Sequence[Any], names: Sequence[Any]) -> list[Any]:
+    """Names of columns with several levels: one of those that say the same, and no names of rows.
+
+    Columns with another level in each row are such names, if the others tell the rows apart, too.
+    """
+    copies = {x for own in alike(codes, labels, names) for x in own[1:]}
+    held = {x: own for x, own in zip(names, codes, strict=True) if x not in copies}
+    n_levels, n_rows = {x: len(np.unique(own)) for x, own in held.items()}, len(codes[0])
+    kept = [x for x, n in n_levels.items() if 1 < n < n_rows]
+    are_told_apart = kept and np.unique([held[x] for x in kept], axis=1).shape[1] == n_rows
+    return kept if are_told_apart else [x for x, n in n_levels.items() if n > 1]
 
 
 def alike(codes: Iterable[Any], labels: Iterable[Any], names: Sequence[Any]) -> list[list[Any]]:

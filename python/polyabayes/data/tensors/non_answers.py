@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import are_merged, divider, is_further_header
 from polyabayes.data.names import CALLS, NAMES, plain
 from polyabayes.exceptions import DataWarning, argument
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
@@ -47,8 +46,8 @@ def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]
 
 
 def without_missing(
-    frame: pd.DataFrame, columns: Sequence[Any], missing: Any, *, may_lack: bool = False
-) -> pd.DataFrame:
+    frame: DataFrame, columns: Sequence[Any], missing: Any, *, may_lack: bool = False
+) -> DataFrame:
     """The frame with values that mark missing answers removed from some of its columns.
 
     Numbers are equal by value; categories that are left out are no levels any more. One list may
@@ -76,7 +75,7 @@ def without_missing(
 
 
 def warn_of_answers(
-    frame: pd.DataFrame, items: Sequence[Any], missing: Any, call: str, *, has_counts: bool = False
+    frame: DataFrame, items: Sequence[Any], missing: Any, call: str, *, has_counts: bool = False
 ) -> None:
     """Warn of further headers, marks of missing answers, several choices, and several spellings.
 
@@ -95,24 +94,16 @@ def warn_of_answers(
     for _ in range(2):
         shared = {number_of(str(x)) or x for x in chain(*given.values(), *own.values())}
         own = {x: _marks(known[x], shared, is_categorical=hasattr(frame[x], "cat")) for x in items}
+    for item, zero in _zeros({x: [y for y in known[x] if y not in own[x]] for x in items}).items():
+        own[item] += [zero] * (zero not in [*frame[item].mode()])
     marks = {mark: [x for x in items if mark in own[x]] for mark in chain(*own.values())}
     blank = [x for x in items if missing is None and len(known[x]) == 1 and frame[x].isna().any()]
     spellings: dict[Any, dict[str, str]] = {}
     for item, levels in known.items():
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
             warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
-        # KoboToolbox and ODK write choices beside a column for each.
-        of_choice = re.compile(rf"{re.escape(str(item))}[/.:](?!\d+$)")
-        are_beside = len([*filter(of_choice.match, map(str, frame.columns))]) > 1
-        if sep := divider(levels) or " " * (are_beside and all(isinstance(x, str) for x in levels)):
-            choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
-            there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
-            told, split = CALLS["choices there" if choices <= there else "choices"], ""
-            if any(re.search(rf"\([^)]*{re.escape(sep)}", str(x)) for x in levels):
-                # Signs within brackets divide nothing.
-                split = f".str.replace({sep + '(?![^(]*[)])'!r}, ';', regex=True)"
-            divided = f"{split}.str.get_dummies({(';' if split else sep)!r})"
-            warn(told.format(item=item, sep=sep, code=code, divided=divided), DataWarning)
+        if told := choices_of(frame, item, code):
+            warn(told, DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
         if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
@@ -133,7 +124,26 @@ def warn_of_answers(
         warn(CALLS["spellings"].format(some([*spellings], 3), code, spellings), DataWarning)
 
 
-def ticks_of(frame: pd.DataFrame, items: Sequence[Any], code: str = "frame") -> str:
+def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:
+    """A sentence with the call that divides answers of several choices; empty for other answers."""
+    # KoboToolbox and ODK write choices beside a column for each.
+    of_choice = re.compile(rf"{re.escape(str(item))}[/.:](?!\d+$)")
+    are_beside = len([*filter(of_choice.match, map(str, frame.columns))]) > 1
+    levels = _levels_of(frame[item])
+    sep = divider(levels) or " " * (are_beside and all(isinstance(x, str) for x in levels))
+    if not sep:
+        return ""
+    choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
+    there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
+    told, split = CALLS["choices there" if choices <= there else "choices"], ""
+    if any(re.search(rf"\([^)]*{re.escape(sep)}", str(x)) for x in levels):
+        # Signs within brackets divide nothing.
+        split = f".str.replace({sep + '(?![^(]*[)])'!r}, ';', regex=True)"
+    divided = f"{split}.str.get_dummies({(';' if split else sep)!r})"
+    return told.format(item=item, sep=sep, code=code, divided=divided)
+
+
+def ticks_of(frame: DataFrame, items: Sequence[Any], code: str = "frame") -> str:
     """Code of ticks among choices; who ticks none has not answered where one choice is none."""
     ticks = f"{code}[{[*items]}].notna()"
     choices = (str(x).lower() for item in items for x in (item, *frame[item].dropna().unique()))
@@ -141,7 +151,7 @@ def ticks_of(frame: pd.DataFrame, items: Sequence[Any], code: str = "frame") -> 
 
 
 def further_headers(
-    frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool
+    frame: DataFrame, items: Sequence[Any], *, has_counts: bool
 ) -> tuple[list[Any], str]:
     """Labels of rows that may be further headers, and what leaves them out, as names of items."""
     if not (alone := _headers(frame, items, has_counts=has_counts)):
@@ -156,7 +166,7 @@ def further_headers(
     return alone, f"row {some(alone, 3)} may be a further header: without it, use {told}"
 
 
-def _headers(frame: pd.DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
+def _headers(frame: DataFrame, items: Sequence[Any], *, has_counts: bool) -> list[Any]:
     """Labels of the first rows that are headers, or of which no answer occurs again."""
     answers = frame[list(items)]
     once = np.stack([~answers[x].duplicated(keep=False) & answers[x].notna() for x in items], 1)
@@ -188,6 +198,16 @@ def _is_no_answer(label: str) -> bool:
     are_parts = parts != [own] and all(_NO_ANSWER(plain(x) or x.strip()) for x in parts)
     bare = plain(_REMARK.sub("", own))
     return are_parts or any(map(_NO_ANSWER, (own.lower(), plain(own) or own, bare or own)))
+
+
+def _zeros(known: Mapping[Any, list[Any]]) -> dict[Any, Any]:
+    """0, as a number or text, of items with answers from 0 to n, where more have those from 1."""
+    held = {x: {number_of(str(y)): y for y in levels} for x, levels in known.items()}
+    ends = {x: len({0, *own}) for x, own in held.items()}
+    scales = [x for x, n in ends.items() if {0, *held[x]} == {*range(n)} and n > 2]
+    size = Counter((0 in held[x], ends[x]) for x in scales)
+    odd = [x for x in scales if 0 in held[x] and size[True, ends[x]] < size[False, ends[x]]]
+    return {x: held[x][0] for x in odd}
 
 
 def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -> list[Any]:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
-from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table, some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import flat, name_of, row_names, row_place
@@ -31,12 +31,8 @@ from polyabayes.exceptions import (
     argument,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-# Cells above which factors that say the same in each of them are hardly two.
-_FEW_CELLS = 10
-_LABELS_SHOWN = 5
+# Cells above which factors that say the same in each of them are hardly two; labels of an axis.
+_FEW_CELLS, _LABELS_SHOWN = 10, 5
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -270,7 +266,7 @@ class CountTensor:
         Examples
         --------
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"sex": ["f", "m", "f"], "rings": [9, 15, 9]})
+        >>> frame = DataFrame({"sex": ["f", "m", "f"], "rings": [9, 15, 9]})
         >>> tensor = CountTensor.from_frame(frame)
         >>> tensor
         <CountTensor: sex 2 x rings 2, 2 cells, total 3>
@@ -285,32 +281,33 @@ class CountTensor:
             raise checks.wrong("frame", None, CALLS["levels"].format(table.columns.name))
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
-        counts = _factors.counts_of_frame(table, axes, counts)
+        counts = _factors.counts_of_frame(table, None if axes is None else named, counts)
         columns = [x for x in table.columns if x != counts] if axes is None else named
         names = _cells.checked_axes(_factors.axis_names(columns))
         if counts in columns:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
-        codes, labels = zip(*(_factors.factor(table, x) for x in columns), strict=True)
+        filled = [x for x in columns if named or _factors.one_column(table, x).notna().any()]
+        codes, labels = zip(*(_factors.factor(table, x) for x in filled or columns), strict=True)
+        if filled and len(filled) < len(columns):
+            given = {"axes": _factors.useful(codes, labels, filled), "counts": counts}
+            told = ", ".join(argument(x, own) for x, own in given.items() if own is not None)
+            empty = some([x for x in columns if x not in filled], 8)
+            raise InvalidArgumentError(CALLS["no values"].format(empty, told))
         call = f"polyabayes.CountTensor.from_frame(frame, {columns}, {counts!r}, "
         call = table.attrs.get("call", call)
         warn_of_answers(table, columns, missing, call, has_counts=counts is not None)
-        coordinates = np.stack(codes, axis=1)
-        are_many = counts is not None and len(table) > _FEW_CELLS
-        if twins := _factors.alike(codes, labels, columns) if are_many else []:
-            kept = [x for x in columns if not any(x in own[1:] for own in twins)]
-            told = " and ".join(map(some, twins)), argument("axes", kept)
-            warn(CALLS["twins"].format(*told), DataWarning)
-        values: Any = np.ones(len(table), dtype=np.int64)
+        checked = np.ones(len(table), dtype=np.int64)
         if counts is not None:
-            values = _factors.complete_column(table, counts).to_numpy()
-        place = row_place(table)
-        checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
-        if counts is not None:
+            values, place = _factors.complete_column(table, counts).to_numpy(), row_place(table)
+            checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
+            if twins := _factors.alike(codes, labels, columns) if len(table) > _FEW_CELLS else []:
+                kept = argument("axes", _factors.useful(codes, labels, columns))
+                warn(CALLS["twins"].format(" and ".join(map(some, twins)), kept), DataWarning)
             call = f"CountTensor.from_frame({table.attrs.get('code', 'frame')}"
             rest = f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
             warn_of_sums(table, columns, columns, checked, lambda code: call + code + rest)
-        return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
+        return cls._from_cells(np.stack(codes, axis=1), checked, names, None, labels, least=-1)
 
     @classmethod
     def from_corpus(cls, corpus: Any, axes: Sequence[str] = ("doc", "word")) -> CountTensor:
@@ -495,7 +492,7 @@ class CountTensor:
         array[tuple(self.coordinates.T)] = self.counts
         return array
 
-    def to_frame(self, counts: str = "count") -> pd.DataFrame:
+    def to_frame(self, counts: str = "count") -> DataFrame:
         """Give the non-zero cells as a DataFrame, which :meth:`from_frame` reads.
 
         Parameters

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.files import check_encoding, text_lines
-from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.conversion.documents import source_of_table
@@ -33,19 +33,14 @@ from polyabayes.data.names import CALLS, NAMES
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
 from polyabayes.io.integers import is_number, parsed_count, shown
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 # A line, or the first of several where a quoted field holds newlines, and its fields.
 Record: TypeAlias = "tuple[int, list[str]]"
 
 LINES_LOOKED_AT = 20
 # Rows of counts that are dense at once.
 _BLOCK_ROWS = 512
-_LONGEST_FIELD = 1 << 30
-_MOST_NOTES = 100
-_SEPARATORS = ",\t;|"
-_NO_SEPARATORS = '0123456789+-.eE\r\n"'
+_LONGEST_FIELD, _MOST_NOTES = 1 << 30, 100
+_SEPARATORS, _NO_SEPARATORS = ",\t;|", '0123456789+-.eE\r\n"'
 _NO_COUNT = "no count; write 0 where there is none"
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -229,7 +224,7 @@ class DelimitedTable(Table):
         """The line where a row begins."""
         return f"line {self.lines[row]}"
 
-    def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
+    def data_frame(self, names: Sequence[str]) -> DataFrame:
         """Columns as a DataFrame: numbers if all present values are, else text."""
         columns = {name: self.values(name) for name in names}
         # R writes NA for a missing number.

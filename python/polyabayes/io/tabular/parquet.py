@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polyabayes._support.files import content_of, open_binary, reading
 from polyabayes._support.optional import import_optional
-from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
 from polyabayes.data.conversion.numbers import label_order
@@ -21,16 +21,12 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.selection import number_of_documents
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 _WHY = "reading Parquet files needs pyarrow"
 # Rows that are read at once.
 _BATCH_ROWS = 1 << 16
 
 
-def read_parquet_frame(path: Path) -> pd.DataFrame:
+def read_parquet_frame(path: Path) -> DataFrame:
     """The table of a Parquet file."""
     pandas, _ = import_pandas(), import_optional("pyarrow", _WHY, "frames")
     with open_binary(path) as stream, reading(path):
@@ -71,7 +67,7 @@ def parquet_blocks(path: Path, vocabulary: Words | None, /, **options: Any) -> I
         yield corpus if words is None else corpus.aligned_to(words, "drop")[0]
 
 
-def _batches(path: Path, named: NamedColumns) -> Iterator[pd.DataFrame]:
+def _batches(path: Path, named: NamedColumns) -> Iterator[DataFrame]:
     """Blocks of rows; those of a document of a long table stay together."""
     pq: Any = import_optional("pyarrow.parquet", _WHY, "frames")
     pandas, left, document, start = import_pandas(), None, None, 0

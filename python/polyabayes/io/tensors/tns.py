@@ -20,8 +20,7 @@ from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COMMENT, COUNT, PLACE, check_lines, numbers_of
 
-_CELLS_A_WRITE = 1 << 16
-_MOST_AXES = 10_000
+_CELLS_A_WRITE, _MOST_AXES = 1 << 16, 10_000
 
 
 def default_axes(n_axes: int) -> tuple[str, ...]:

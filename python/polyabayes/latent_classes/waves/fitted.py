@@ -200,13 +200,9 @@ class FittedWaves(SavedClasses):
             for row in stays.itertuples()
         )
         answers = "the same" if self.is_invariant else "other"
-        return (
-            f"We used latent transition analysis of {len(self._columns)} waves of "
-            f"{len(self._columns[0])} items, with {answers} answers of a class in each wave and "
-            f"Dirichlet priors, missing answers summed out.{self._sampling}"
-            f"{self._covariates_text()} {self.choice_._methods_text()} Probabilities to stay in a "
-            f"class are {told}, with 95 % intervals."
-        )
+        beside = f"{self._sampling}{self._covariates_text()} {self.choice_._methods_text()}"
+        sizes = len(self._columns), len(self._columns[0])
+        return CALLS["transitions"].format(*sizes, answers, beside, told)
 
 
 def checked_waves(waves: Any) -> tuple[tuple[Any, ...], ...]:
