@@ -303,10 +303,10 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
         factors = [x for x in levels if 1 < levels[x] < table.n_rows and not NAMED.fullmatch(x)]
         given = argument("counts", table.keys.get(column, column))
-        told = column, _WHY[weights is None], given, argument("axes", factors or table.names)
+        parts = column, _WHY[weights is None], given, argument("axes", factors or table.names)
         labels = [table.keys.get(x, x) for x in table.names if x not in wholes]
         cross = f"; {CALLS['cross'].format(table.as_frame, labels)}" * (len(wholes) > 1)
-        raise InvalidArgumentError(CALLS["may hold counts"].format(*told) + cross)
+        raise InvalidArgumentError(CALLS["may hold counts"].format(*parts) + cross)
     return None
 
 
