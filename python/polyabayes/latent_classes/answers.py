@@ -497,6 +497,9 @@ def _are_names(values: Any) -> bool:
     """Whether a column may name the rows: too many levels, or another one in each row."""
     n_levels = values.nunique()
     is_distinct = n_levels == values.count() > _FEW_ROWS
+    # Times of answers, of which a few may be missing.
+    dates = {x for x in values if isinstance(x, str) and DATE.match(x)}
+    is_distinct |= 2 * len(dates) > values.count() > _FEW_ROWS
     return not hasattr(values, "cat") and (n_levels > _MOST_LEVELS or is_distinct)
 
 

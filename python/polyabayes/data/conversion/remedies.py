@@ -127,7 +127,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     # Words may stand under the header of counts, as in tables that pandas has melted.
     word = headed(names, NAMES["word"]) or headed(labels, NAMES["count"])
     count = headed([x for x in names if x != word], NAMES["count"] + NAMES["may count"])
-    left_out = {word, *dated} | ({count, *others} - {*labels})
+    left_out = {word, *dated, *(x for x in names if not any(table.values(x)))}
+    left_out |= {count, *others} - {*labels}
     # Beside families and genera, an order is a rank of a taxon.
     ranks = {x for x in names if x.lower() in NAMES["ranks"]}
     document = _document(table, names, labels, left_out | (ranks if len(ranks) > 2 else set()))
@@ -202,7 +203,9 @@ def _document(table: Table, names: Names, labels: Names, left_out: Collection[Na
 
 def _term(table: Table, names: Names, word: Name) -> str:
     """The column that is taken for that of words; tokens of shops are keys of items."""
+    # Names of items come before their codes.
     items = [x for x in names if is_headed(x, "items")]
+    items.sort(key=lambda x: x.lower().endswith("id"))
     named = items if word is None or word.lower() == "token" else [word]
     plain = [x for x in names if table.kind(x) != "number" and not is_headed(x, "units")]
     return [*named, *filter(None, [word]), *plain, *names][0]

@@ -30,7 +30,7 @@ ROUNDED = 0.01
 OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
 # Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
-DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d+.*|(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.* \d+:\d\d.*")
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?!\d).*|\d+:\d+.*|(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.* \d+:\d\d.*")
 # Leading zeros occur only in names.
 PADDED = re.compile(r"[+-]?0[0-9]")
 

@@ -230,7 +230,7 @@ def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -
     held: dict[Any, Any] = {number_of(x): x for x in labels if x not in texts}
     # Whoever makes numbers categories says that they are answers.
     held |= {x: x for x in known if type(x) in (int, float) and not is_categorical}
-    numbers = sorted(x for x in held if x is not None)
+    numbers = sorted(x for x in held if x is not None and x % 1 == 0)
     if {-number for number in numbers} == set(numbers):
         return texts
     codes, last = [number for number in numbers if number < 0], None
