@@ -84,7 +84,7 @@ impl<T: Tokens> Chain<T> {
             Some(Some(kept)) if state.n_kept > 0 => Some(kept),
             _ => {
                 let (name, value) = ("kept sweeps of the state", state.n_kept as f64);
-                let domain = "positive where there are sums of them, and these those of a chain";
+                let domain = "the number of sweeps whose sums it holds, for these words and topics";
                 return Err(Error::Parameter { name, index: 0, value, domain });
             }
         };

@@ -22,7 +22,7 @@ pub struct Schedule {
     pub max_iter: u64,
     /// Sweeps before the first that is kept.
     pub burn_in: u64,
-    /// First sweeps of the burn-in in which the topics are set to their mean instead of drawn:
+    /// First sweeps of the burn-in in which ordinary topics are set to their mean instead of drawn:
     /// some sweeps faster, and no part of what is kept.
     pub warm_up: u64,
     /// Keep one sweep in this many.

@@ -154,8 +154,7 @@ def warn_if_turned(words: Any, ids: Any) -> None:
         return
     genes = {*NAMES["genes"]}.intersection(x.lower() for x in ids)
     words, ids = ([*labels[:_LABELS_LOOKED_AT]] for labels in (words, ids))
-    are_counted = words == [str(k) for k in range(1, len(words) + 1)]
-    are_counted &= not any(map(str.isdigit, ids))
+    are_counted = not any(map(str.isdigit, ids)) and words == [*map(str, range(1, len(words) + 1))]
     # Terms of R's tm have three letters or more.
     are_counted |= all(map(str.isdigit, words)) and all(re.fullmatch("[a-z]{3,}", x) for x in ids)
     for what, labels, pattern in (("words", words, _OF_DOCUMENTS), ("documents", ids, _OF_GENES)):

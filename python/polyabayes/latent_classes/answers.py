@@ -44,7 +44,7 @@ _MANY_ROWS = 50
 # Texts, more than so many and nearly all different, beside more blanks, are taken for remarks.
 _FEW_TEXTS = 3
 # Chance of a false alarm of all pairs of items, which are looked at in so many rows first.
-_CHANCE, _ROWS_LOOKED_AT = 0.05, 10_000
+_CHANCE, _ROWS_LOOKED_AT = 0.05, 2_000
 # Ends of the names of REDCap's columns that say whether a form is complete, and of their labels.
 _FORM = ("_complete", "complete?")
 
@@ -504,33 +504,36 @@ def _are_names(values: Any) -> bool:
 
 
 def warn_of_copies(data: Any, answers: Answers) -> None:
-    """Warn of items of a frame that follow from others in every row, as points from an answer.
+    """Warn of items of a frame that follow from others in all rows, as points from an answer.
 
-    The chance is that of an item that follows no better than from the best of those that do not
-    follow, too, so that classes that tell all items well are no reason. The first row of each level
-    of the other item says nothing. By chance, less than one of the other items would be such; all
-    that are found must be less probable than a false alarm, and their rows many.
+    Items that say the same are always told. Where several answers give the same one, the rate is
+    the smallest share of misses from any item from which it does not follow, and which does not
+    follow from the source: by the chance of no miss at this rate, less than one item would be such,
+    and by the product of all chances, less than :data:`_CHANCE` pairs. The first row of each level
+    of the source says nothing.
     """
-    levels, names, n_agreed, total = answers.levels, answers.items, 0, 0.0
-    sample, told = levels[:: len(levels) // _ROWS_LOOKED_AT + 1].T, dict[int, list[str]]()
-    constant = np.zeros_like(sample[:1])
-    found = np.array([[_misses(x, y) for y in sample] for x in (*sample, *constant)])
-    n_missed, n_rows = found[..., 0], found[..., 1]
+    levels, names, total, n_agreed = answers.levels, answers.items, 0.0, 0
+    if frame_of(data) is None:
+        return
+    sample, told = levels[:: len(levels) // _ROWS_LOOKED_AT + 1], dict[int, list[str]]()
+    shape, (n_missed, n_rows) = answers.shape, _misses(sample, answers.shape)
     rates = np.where(n_missed > 0, n_missed / np.maximum(n_rows, 1), 1.0)
-    for item in sorted(range(len(names)), key=lambda item: -answers.shape[item]):
+    are_same = (n_missed[:-1] + n_missed[:-1].T == 0) & (2 * n_rows[:-1] > len(sample))
+    for item in sorted(range(len(names)), key=lambda item: -shape[item]):
         sure = {}
         for x in (x for x in told if not n_missed[x, item]):
             least = rates[np.append(n_missed[x] > 0, True), item].min()
-            sure[x] = special.xlog1py(-n_rows[x, item], -least)
-        source = max(sure, key=sure.__getitem__, default=item)
-        is_told = not _misses(levels[:, source], levels[:, item])[0]
-        if is_told and sure.get(source, 0.0) > np.log(len(names)):
-            told[source].append(names[item])
-            n_agreed, total = n_agreed + n_rows[source, item], total + sure[source]
+            is_same = are_same[x, item]
+            sure[x] = np.inf if is_same else special.xlog1py(-n_rows[x, item], -least)
+        for x in sorted(sure, key=sure.__getitem__, reverse=True):
+            holds = not _misses(levels[:, [x, item]], (shape[x], shape[item]))[0][0, 1]
+            if holds and sure[x] > np.log(len(names)):
+                told[x].append(names[item])
+                total, n_agreed = total + sure[x], n_agreed + n_rows[x, item]
+                break
         else:
             told[item] = []
-    is_sure = total > np.log(len(names) * (len(names) - 1) / _CHANCE)
-    if is_sure and n_agreed > _MANY_ROWS and frame_of(data) is not None:
+    if n_agreed > _MANY_ROWS and total > np.log(len(names) * (len(names) - 1) / _CHANCE):
         pairs = [f"{some(own)} from {names[x]!r}" for x, own in told.items() if own]
         shown = "; ".join(pairs[:_FEW_TEXTS])
         shown += f"; {len(pairs) - _FEW_TEXTS} more" * (len(pairs) > _FEW_TEXTS)
@@ -539,13 +542,19 @@ def warn_of_copies(data: Any, answers: Answers) -> None:
         warn(CALLS["copies"].format(shown, argument("items", kept), copies), DataWarning)
 
 
-def _misses(x: Integers, y: Integers) -> tuple[int, int]:
-    """Rows without the most frequent answer to y of their level of x, and those that may be so."""
-    n_levels, known = int(y.max()) + 1, (x >= 0) & (y >= 0)
-    cells = np.bincount((x * n_levels + y)[known], minlength=(int(x.max()) + 1) * n_levels)
-    counts = cells.reshape(-1, n_levels)
-    n_rows = int(counts.sum())
-    return n_rows - int(counts.max(axis=1).sum()), n_rows - int(counts.any(axis=1).sum())
+def _misses(levels: Integers, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Rows without the most frequent answer given that to another item, and those that may be so.
+
+    Both have the shape (n_items + 1, n_items): the last other item is the same in all rows.
+    """
+    shown = indicators(levels, shape).astype(np.float32)
+    starts = np.cumsum((0, *shape[:-1]))
+    counts = np.vstack([shown.T @ shown, shown.sum(axis=0)])
+    rows = np.append(starts, sum(shape))
+    known = np.add.reduceat(counts, starts, axis=1)
+    most = np.add.reduceat(np.maximum.reduceat(counts, starts, axis=1), rows)
+    n_known = np.add.reduceat(known, rows)
+    return n_known - most, n_known - np.add.reduceat((known > 0).astype(float), rows)
 
 
 def refuse_fractions(answers: Answers) -> None:

@@ -18,7 +18,8 @@ class TrainingTrace(Record):
         Sweeps done.
     log_joint : ndarray
         ln of the joint density of words, topics of tokens and parameters, in nats, up to a
-        constant; with bursty topics, given phi. For NMF, ln of the Poisson likelihood of the
+        constant; with bursty topics, given phi: it falls where the burn-in ends, and phi begins
+        to be drawn. For NMF, ln of the Poisson likelihood of the
         training counts given topics and weights, including all constants.
     held_out : ndarray
         Nats per token of ``eval_corpus`` under the current model; NaN without one.

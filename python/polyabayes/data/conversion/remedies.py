@@ -203,9 +203,9 @@ def _document(table: Table, names: Names, labels: Names, left_out: Collection[Na
 
 def _term(table: Table, names: Names, word: Name) -> str:
     """The column that is taken for that of words; tokens of shops are keys of items."""
-    # Names of items come before their codes.
+    # Names of items come before their ids.
     items = [x for x in names if is_headed(x, "items")]
-    items.sort(key=lambda x: x.lower().endswith("id"))
+    items = [x for x in items if x.lower()[-2:] != "id"] or items
     named = items if word is None or word.lower() == "token" else [word]
     plain = [x for x in names if table.kind(x) != "number" and not is_headed(x, "units")]
     return [*named, *filter(None, [word]), *plain, *names][0]

@@ -31,7 +31,7 @@ _FEW_LEVELS = 2
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
 # Why a column may hold counts: by its name, or by the rows.
-_WHY = "its name says so", "no two rows have the same levels"
+_WHY = "its name is one of counts", "no two rows have the same levels"
 # Rows in which lists among words are looked for.
 _ROWS_LOOKED_AT = 1_000
 
@@ -290,10 +290,9 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     found = headed(free, NAMES["count"])
     if found is not None and len(table.names) > 1 and not table.are_labels(found):
         return found
-    if table.n_rows < 2 or not set(axes or ()) <= set(table.names):
-        return None
-    if axes is not None:
+    if table.n_rows > 1 and axes is not None and set(axes) <= set(table.names):
         _warn_of_counts(table, free, axes)
+    if table.n_rows < 2 or axes is not None:
         return None
     wholes = [name for name in free if len({*_whole_numbers(table, name)}) > _FEW_LEVELS]
     weights = headed(wholes, NAMES["weights"])

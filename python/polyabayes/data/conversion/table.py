@@ -30,7 +30,7 @@ ROUNDED = 0.01
 OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
 # Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
-DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?!\d).*|\d+:\d+.*|(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.* \d+:\d\d.*")
+DATE = re.compile("|".join(NAMES["dates"]))
 # Leading zeros occur only in names.
 PADDED = re.compile(r"[+-]?0[0-9]")
 
@@ -506,9 +506,8 @@ def divider(levels: list[Any]) -> str:
 def _is_bag(cell: list[Any]) -> bool:
     """Whether a list holds pairs of numbers, the first of which ascend, as gensim's bags do."""
     are_pairs = all(isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2 for pair in cell)
-    if not (are_pairs and all(isinstance(x, int | float | np.number) for x in chain(*cell))):
-        return False
-    return bool(np.all(np.diff([pair[0] for pair in cell]) > 0))
+    are_numbers = are_pairs and all(isinstance(x, int | float | np.number) for x in chain(*cell))
+    return are_numbers and bool(np.all(np.diff([pair[0] for pair in cell]) > 0))
 
 
 def kind_of_strings(values: Sequence[str]) -> Kind:

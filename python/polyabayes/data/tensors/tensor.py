@@ -266,7 +266,7 @@ class CountTensor:
         Examples
         --------
         >>> import pandas as pd
-        >>> frame = DataFrame({"sex": ["f", "m", "f"], "rings": [9, 15, 9]})
+        >>> frame = pd.DataFrame({"sex": ["f", "m", "f"], "rings": [9, 15, 9]})
         >>> tensor = CountTensor.from_frame(frame)
         >>> tensor
         <CountTensor: sex 2 x rings 2, 2 cells, total 3>
