@@ -77,6 +77,9 @@ def test_items_that_answer_alike_in_every_row_are_named():
         assert [*eval(told.rpartition("use ")[2], {"frame": table})] == kept
     # A single one in few rows may be by chance.
     classes.fit(scored[["q1", "q3", "mark q1"]])
+    # Nobody may have answered an item in the rows that are looked at.
+    long = scored[["q1", "q3"]].loc[np.arange(8_000) % 40].reset_index(drop=True)
+    classes.fit(long.assign(rare=pd.Series([0.0, 1.0], [1, 3])))
 
 
 def test_what_an_export_adds_is_refused_together():
