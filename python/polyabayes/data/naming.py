@@ -54,8 +54,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
     if set(mine).issuperset(wanted):
         return by_number[_places(name, mine, wanted)]
     is_counted = index.dtype.kind in "iu" and mine == [*map(str, range(len(mine)))]
-    is_range = wanted == [*map(str, range(len(wanted)))]
-    if is_range and (is_counted or set(mine).isdisjoint(wanted)):
+    if wanted == [*map(str, range(len(wanted)))] and (is_counted or {*wanted}.isdisjoint(mine)):
         return rows
     held: dict[Any, list[str]] = {} if is_counted else {None: mine}
     for column in getattr(rows, "columns", ()):

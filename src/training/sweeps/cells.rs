@@ -5,8 +5,6 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
-use super::tallies::Word;
-
 /// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
@@ -153,10 +151,9 @@ impl Cells {
         self.repeated.get(place).map_or(&[], |&cell| self.entries_of(cell))
     }
 
-    /// Share of the word's weight in its old topic that a token of a document sees, which has left it.
-    pub(super) fn share(&self, word: &Word<'_>, place: usize, topic: u16) -> f64 {
-        let has_own = self.without_own && self.of(place).iter().all(|entry| entry.0 != topic);
-        if has_own { word.share(topic.into()) } else { 1.0 }
+    /// Whether a token of a document, which has left a topic, leaves a table of its own out there.
+    pub(super) fn leaves_own(&self, place: usize, topic: u16) -> bool {
+        self.without_own && self.of(place).iter().all(|entry| entry.0 != topic)
     }
 
     /// Topics of the word's tokens in all documents that hold it more than once.

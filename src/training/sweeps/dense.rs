@@ -232,7 +232,7 @@ impl Tallies for Dense {
         let (mut drawn, mut shares) = ([OPEN; BATCH], [1.0; BATCH]);
         if cells.without_own {
             for (slot, (&document, &topic)) in documents.iter().zip(&*topics).enumerate() {
-                shares[slot] = cells.share(word, tokens.place + slot, topic);
+                shares[slot] = word.share_beside(cells, tokens.place + slot, topic);
                 self.own.scale((document, self.n_lines), topic, shares[slot]);
             }
         }

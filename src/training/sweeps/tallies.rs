@@ -27,6 +27,11 @@ impl Word<'_> {
         let weight = self.weights[topic];
         if weight > 1.0 { 1.0 - weight.recip() } else { 1.0 }
     }
+
+    /// Share of the weight in its old topic that a token of a document sees, which has left it.
+    pub(super) fn share_beside(&self, cells: &Cells, place: usize, topic: u16) -> f64 {
+        if cells.leaves_own(place, topic) { self.share(topic.into()) } else { 1.0 }
+    }
 }
 
 /// Neighbouring tokens of different documents.

@@ -287,7 +287,8 @@ class CountTensor:
         if counts in columns:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         table = without_missing(table, columns, missing)
-        filled = [x for x in columns if named or _factors.one_column(table, x).notna().any()]
+        held = ((x, _factors.one_column(table, x)) for x in columns)
+        filled = [x for x, y in held if named or len(getattr(y.dtype, "categories", y.dropna()))]
         codes, labels = zip(*(_factors.factor(table, x) for x in filled or columns), strict=True)
         if filled and len(filled) < len(columns):
             given = {"axes": _factors.useful(codes, labels, filled), "counts": counts}

@@ -174,7 +174,7 @@ impl Tallies for Sparse {
         if cells.without_own {
             // The weights a q, which all documents share, have all tables.
             for (slot, (&document, &topic)) in documents.iter().zip(&*topics).enumerate() {
-                shares[slot] = cells.share(word, tokens.place + slot, topic);
+                shares[slot] = word.share_beside(cells, tokens.place + slot, topic);
                 self.lists.scale(tokens.first + slot, document, shares[slot]);
             }
         }
