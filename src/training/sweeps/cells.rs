@@ -151,7 +151,7 @@ impl Cells {
         self.repeated.get(place).map_or(&[], |&cell| self.entries_of(cell))
     }
 
-    /// Whether a token of a document, which has left a topic, leaves a table of its own out there.
+    /// Whether the weight of a topic, seen by a token that has just left it, is without one table.
     pub(super) fn leaves_own(&self, place: usize, topic: u16) -> bool {
         self.without_own && self.of(place).iter().all(|entry| entry.0 != topic)
     }

@@ -242,7 +242,7 @@ impl Tallies for Dense {
             let (place, u) = ((document, tokens.place + slot), uniforms[slot]);
             let old = (*topic, shares[slot]);
             if cells.without_own {
-                // Finds the whole weight again.
+                // The whole weight is set again.
                 self.shift(document, *topic, 0);
             }
             if drawn[slot] < self.n_topics as u32 {

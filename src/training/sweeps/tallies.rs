@@ -22,13 +22,13 @@ impl Word<'_> {
         self.weights[topic] * self.scale[topic]
     }
 
-    /// Share of the weight that is left without one table, of which known probabilities have none.
+    /// Share of the weight without one table; all of a known probability, which has no tables.
     pub(super) fn share(&self, topic: usize) -> f64 {
         let weight = self.weights[topic];
         if weight > 1.0 { 1.0 - weight.recip() } else { 1.0 }
     }
 
-    /// Share of the weight in its old topic that a token of a document sees, which has left it.
+    /// Share of the weight of its old topic that a token sees once it has left.
     pub(super) fn share_beside(&self, cells: &Cells, place: usize, topic: u16) -> f64 {
         if cells.leaves_own(place, topic) { self.share(topic.into()) } else { 1.0 }
     }

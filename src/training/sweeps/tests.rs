@@ -93,7 +93,7 @@ fn moved<T: Tallies>(mut tallies: T, take_up: fn(&mut T, TopicWeights<'_>)) -> [
         let (token, mut topics) = (Batch { first: 0, place: 0, documents: &[0] }, [5]);
         tallies.remove(token, &topics);
         tallies.draw(&word, token, &mut topics, &Cells::new(bursts), &[0.5; BATCH]);
-        // What is left out of a draw is there for the next.
+        // A table left out of a draw is there for the next.
         let (other, mut others) = (Batch { first: 1, ..token }, [5]);
         tallies.remove(other, &others);
         tallies.draw(&word, other, &mut others, &Cells::default(), &[0.1; BATCH]);
