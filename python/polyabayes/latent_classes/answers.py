@@ -418,9 +418,9 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
 def _refuse_counts(frame: DataFrame, has_items: bool) -> None:
     """Refuse a column of counts as an item; warn of it if other columns are named as items."""
     # A last header, "value", may also be that of an answer.
-    columns = [name for name in frame.columns if isinstance(name, str)]
-    column = headed(columns, NAMES["count"][:-1] + NAMES["weights"])
-    if column is None or getattr(frame[column].dtype, "kind", "") not in "iu":
+    kinds = {x: getattr(own, "kind", "O") for x, own in frame.dtypes.items()}
+    columns = [x for x in kinds if isinstance(x, str) and kinds[x] in "iu"]
+    if (column := headed(columns, NAMES["count"][:-1] + NAMES["weights"])) is None:
         return
     remedy = f"if each row stands for so many, use {argument('weights', column)}"
     if has_items:

@@ -117,7 +117,7 @@ class Table(Protocol):
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
         number = _numbers.read_number((text or "-").removesuffix("%"), self.written)
-        kept, told = f"`{name}` >= 0", ""
+        kept, told, named = f"`{name}` >= 0", "", [*(self.given.get("metadata") or ())]
         filled, change = self.filled(), self.completion()
         if "axes" in self.given:
             change = filled = f".fillna({ {name: 0} })"
@@ -127,7 +127,6 @@ class Table(Protocol):
             # Only readers of files take texts for missing values.
             is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
             filled = ("" if is_read else f".replace({text!r}, 0)") + filled
-            named = self.given.get("metadata") or []
             beside = self.numbers_beside(named)
             told = f"of a property, {self.call(metadata=[*named, *beside])}; " * (name in beside)
             told += self.kept_back(filled) or f"where nothing was counted, {self.call(filled)}"
@@ -155,6 +154,7 @@ class Table(Protocol):
             told = f"without rows of others than counts, {self.call(f'.query({kept!r})')}"
         elif number is None:
             told = self.under_units or self.melted * (name in self.codes)
+            told = told or f"of a property, {self.call(metadata=[*named, name])}"
         return f"; {told}" * bool(told)
 
     def _of_fractions(self, name: str, is_count: bool) -> str:
