@@ -222,7 +222,8 @@ def read_answers(
         dropped, rest = [x for x in odd if x not in wt] or odd, [x for x in columns if x not in odd]
         kept = argument("items", rest) if items else f"frame.drop(columns={dropped})"
         told += f"; leave them out by {kept}" * bool(odd and (rest[1:] or not items))
-        told += "".join(f"; or if {x!r} holds weights, use {argument('weights', x)}" for x in wt)
+        how = "or" if dropped == odd else "and"
+        told += "".join(f"; {how} if {x!r} holds weights, use {argument('weights', x)}" for x in wt)
         if names or measured:
             told += "; or cut numbers into a few, as by pandas.cut, and make levels categorical"
         if blank := [column for column in alone if frame[column].isna().any()]:
@@ -248,8 +249,7 @@ def read_answers(
     rows = np.flatnonzero((levels >= 0).sum(axis=1) == 1)
     places = {*np.argmax(levels[rows], axis=1).tolist()}
     if len(rows) > _FEW_ROWS and len(places) == 1:
-        item = columns[places.pop()]
-        warn(say("alone", len(rows), item, argument("items")), DataWarning)
+        warn(say("alone", len(rows), columns[places.pop()], argument("items")), DataWarning)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
         none = "frame.isna()"
