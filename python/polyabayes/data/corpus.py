@@ -21,7 +21,7 @@ from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.texts import checked_on_empty
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
-from polyabayes.data.names import CALLS, counts_nothing
+from polyabayes.data.names import counts_nothing, refusal, say
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
@@ -116,21 +116,21 @@ class Corpus(DocumentCounts):
         of_documents = ("ids", self.ids, self.n_documents, "documents (rows)")
         for part, labels, size, unit in (of_words, of_documents):
             if labels is not None and len(labels) != size:
-                told = CALLS["entries"].format(part, len(labels), size, unit)
-                turned = CALLS["other axis"].format(argument("transpose", True))
+                told = say("entries", part, len(labels), size, unit)
+                turned = say("other axis", argument("transpose", True))
                 raise InvalidArgumentError(told + turned * (len(labels) in self.shape))
-        if self.ids is not None and len(set(self.ids)) < len(self.ids):
-            twice = next(name for name, n in Counter(self.ids).items() if n > 1)
-            warn(CALLS["twice"].format(twice=twice), DataWarning)
-        full = () if self.ids is None else self.ids[np.diff(self.counts.indptr) == self.n_words]
+        held = np.empty(0, object) if self.ids is None else self.ids
+        if twice := [name for name, n in Counter(held).items() if n > 1]:
+            warn(say("twice", twice=twice[0]), DataWarning)
+        full = held[np.diff(self.counts.indptr) == self.n_words] if len(held) else ()
         if odd := [name for name in full if len(name) > 2 and counts_nothing(name)]:
-            warn(CALLS["properties"].format(some=some(odd), odd=odd), DataWarning)
+            warn(say("properties", some=some(odd), odd=odd), DataWarning)
         # Those that come with the counts stand in their order.
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)
         _counts.warn_if_turned(self.vocabulary, self.ids)
-        numbers = None if table is None else np.arange(self.n_documents)
-        what, names = ("rows", numbers) if self.ids is None else ("documents", self.ids)
+        numbers = None if table is None and not twice else np.arange(self.n_documents)
+        what, names = ("rows", numbers) if not len(held) or twice else ("documents", held)
         _counts.warn_of_totals(self.counts, names, what, self.vocabulary)
         _counts.warn_of_totals(self.counts.T, self.vocabulary, "words")
         self.exposure = None if sizes is None else _counts.checked_exposure(sizes, self.n_documents)
@@ -278,7 +278,7 @@ class Corpus(DocumentCounts):
         (['balls', 'urn'], [1, 0])
         """
         if (frame := frames.frame_of(table)) is None:
-            raise InvalidTypeError(CALLS["no frame"].format(type(table).__name__))
+            raise InvalidTypeError(say("no frame", type(table).__name__))
         options["text"] = text
         named = NamedColumns.taken_from(options)
         checked, source = checked_on_empty(on_empty), frames.FrameTable(frame)
@@ -354,8 +354,7 @@ def of_layer(documents: Any, layer: str | None) -> Any:
     if layer is None:
         return documents
     if not sources.is_anndata(documents):
-        kind = type(documents).__name__
-        raise InvalidTypeError(CALLS["no layer"].format(argument("layer"), kind))
+        raise InvalidTypeError(say("no layer", argument("layer"), type(documents).__name__))
     return Corpus.from_anndata(documents, layer)
 
 
@@ -391,7 +390,7 @@ def _joined(blocks: list[Any], name: str) -> Source:
     first = parts[0]
     for number, part in enumerate(parts):
         if part.n_words != first.n_words or not np.array_equal(part.vocabulary, first.vocabulary):
-            raise InvalidArgumentError(CALLS["other words"].format(number, name))
+            raise refusal("other words", number, name)
 
     joined: Any = {"ids": np.concatenate, "exposure": np.concatenate, "metadata": joined_metadata}
     for name, join in joined.items():

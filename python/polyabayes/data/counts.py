@@ -17,14 +17,8 @@ from polyabayes._support.arrays import Integers
 from polyabayes._support.output.tables import some
 from polyabayes._support.sparse_arrays import checked_sparse
 from polyabayes._support.warnings import warn
-from polyabayes.data.names import CALLS, NAMES, NO_WORD
-from polyabayes.exceptions import (
-    DataWarning,
-    InvalidArgumentError,
-    InvalidCountsError,
-    InvalidTypeError,
-    argument,
-)
+from polyabayes.data.names import CALLS, NAMES, NO_WORD, refusal, say
+from polyabayes.exceptions import DataWarning, InvalidCountsError, InvalidTypeError, argument
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
 Words: TypeAlias = "NDArray[np.object_]"
@@ -32,7 +26,6 @@ T = TypeVar("T", bound=Iterable[Any])
 
 MAX_COUNT = 2**32 - 1
 _EXPOSURES = (1e-100, 1e100)
-_NUMERIC_KINDS = "biufc"
 # Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
 _OF_DOCUMENTS = re.compile("|".join(NAMES["names of documents"]))
 _OF_GENES = re.compile("|".join(NAMES["names of words"]))
@@ -81,7 +74,7 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
     first: dict[Any, int] = {}
     for place, label in enumerate(labels):
         if first.setdefault(label, place) < place:
-            raise InvalidArgumentError(f"{holds} {label!r} twice, again at {place}; {remedy}")
+            raise refusal("again", holds, label, place, remedy)
     return labels
 
 
@@ -161,7 +154,7 @@ def warn_if_turned(words: Any, ids: Any) -> None:
         is_turned = all(map(pattern.fullmatch, labels)) or (labels is words and are_counted)
         is_turned |= labels is ids and len(genes) > 1
         if len(labels) > 1 and is_turned:
-            warn(CALLS["turned"].format(what, labels[0], argument("transpose", True)), DataWarning)
+            warn(say("turned", what, labels[0], argument("transpose", True)), DataWarning)
 
 
 def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
@@ -180,10 +173,10 @@ def checked_labels(labels: Any, name: str) -> Words:
     entries = list(labels)
     for place, label in enumerate(entries):
         if not isinstance(label, str):
-            raise InvalidTypeError(CALLS["no str"].format(name, place, label, type(label).__name__))
+            raise InvalidTypeError(say("no str", name, place, label, type(label).__name__))
     # Lone surrogates, such as Python makes of bytes of a file name that are no UTF-8.
     if half := re.search("(?m)^.*?[\ud800-\udfff]", "\n".join(entries)):
-        raise InvalidArgumentError(CALLS["half"].format(name, half[0]))
+        raise refusal("half", name, half[0])
     return np.array([str(label) for label in entries], dtype=object)
 
 
@@ -197,7 +190,7 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
         return None
     words = checked_words(vocabulary)
     if len(words) != n_words:
-        raise InvalidArgumentError(CALLS["width"].format(len(words), origin, n_words))
+        raise refusal("width", len(words), origin, n_words)
     return words
 
 
@@ -207,7 +200,7 @@ def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     bad = np.flatnonzero(~((exposure >= _EXPOSURES[0]) & (exposure <= _EXPOSURES[1])))
     if len(bad):
         document = int(bad[0])
-        rule = CALLS["exposure"].format(document, exposure[document], *_EXPOSURES)
+        rule = say("exposure", document, exposure[document], *_EXPOSURES)
         raise checks.wrong("exposure", float(exposure[document]), rule, _EXPOSURES)
     return exposure
 
@@ -224,13 +217,13 @@ def values_of_frame(frame: Any, name: str) -> Any:
     try:
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidTypeError(CALLS["no number"].format(name, error)) from error
+        raise InvalidTypeError(say("no number", name, error)) from error
 
 
 def count_array(values: Any, name: str) -> NDArray[Any]:
     """An array of numbers in the byte order of the machine, from any array-like."""
     if np.ma.is_masked(values):
-        raise InvalidCountsError(CALLS["masked"].format(name))
+        raise InvalidCountsError(say("masked", name))
     try:
         array = np.asarray(values)
         are_objects = array.dtype.kind == "O" and array.ndim
@@ -238,21 +231,21 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
         exact = np.array(array.tolist()) if are_objects else array
         array = array.astype(np.float64) if are_objects and exact.dtype.kind in "OU" else exact
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidTypeError(CALLS["no number"].format(name, error)) from error
+        raise InvalidTypeError(say("no number", name, error)) from error
     if isinstance(values, (str, bytes, os.PathLike)):
-        raise InvalidTypeError(CALLS["a path"].format(name=name, path=f"{os.fspath(values)!r:.60}"))
-    if array.dtype.kind not in _NUMERIC_KINDS:
-        raise InvalidTypeError(CALLS["no counts"].format(name, type(values).__name__, array.dtype))
+        raise InvalidTypeError(say("a path", name=name, path=f"{os.fspath(values)!r:.60}"))
+    if array.dtype.kind not in "biufc":
+        raise InvalidTypeError(say("no counts", name, type(values).__name__, array.dtype))
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2:
         kind = {0: "scalar array", 1: "1D array"}.get(len(shape), f"{len(shape)}D array")
-        raise InvalidArgumentError(CALLS["2D"].format(kind=kind, name=name, shape=shape))
+        raise refusal("2D", kind=kind, name=name, shape=shape)
     for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
         if shape[axis] == 0:
-            raise InvalidArgumentError(CALLS["nothing"].format(unit, shape, name))
+            raise refusal("nothing", unit, shape, name)
 
 
 def _check_values(stored: Any, name: str) -> None:
@@ -269,7 +262,7 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
     if not values.size or (are_whole and values.min() >= 0 and values.max() <= most):
         return
     if values.dtype.kind == "c":
-        raise InvalidArgumentError(f"Complex data not supported: {name} has dtype {values.dtype}")
+        raise refusal("complex", name, values.dtype)
     largest, correct = f"2**{most.bit_length()} - 1", "correct the value or leave it out"
     # The largest count itself is no float.
     above = np.float64(most + 1) if values.dtype.kind == "f" else most + 1
@@ -302,10 +295,11 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
     return np.ascontiguousarray(coordinates[is_first]), sums
 
 
-def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
+def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[int, int]]:
     """Axes with a level that counts as much as two others or more together, wherever it counts.
 
-    That is in each combination of levels of the other axes, but those whose levels each stand
+    One that is called a total may be off by rounding, by less than one for each cell. Others are so
+    in each combination of levels of the other axes, but those whose levels each stand
     beside one level, as numbers of rows, or that have one level beside it, and beside no other, as
     the blank in a row of totals.
     """
@@ -314,14 +308,16 @@ def totals(coordinates: Integers, counts: Integers) -> list[tuple[int, int]]:
         known = levels >= 0
         sums = np.bincount(levels[known], counts[known], 1)
         level = int(np.argmax(sums))
-        if 2 * sums[level] == sums.sum() and np.count_nonzero(sums) > 2:
+        error = abs(2 * sums[level] - sums.sum())
+        if error <= len(counts) and np.count_nonzero(sums) > 2:
+            is_named = str(labels[axis][level]).strip(" :").lower() in NAMES["totals"]
             pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
             is_it = levels == level
             is_own = ((coordinates == coordinates[is_it].max(axis=0)) == is_it[:, None]).all(axis=0)
             kept = np.less([len(np.unique(x)) for x in coordinates.T], pairs)
             rest = coordinates * (kept & ~is_own if (kept & ~is_own).any() else kept)
-            parts = (is_it, known & ~is_it)
-            if all(map(np.array_equal, *(canonical_cells(rest[x], counts[x]) for x in parts))):
+            cells = (canonical_cells(rest[x], counts[x]) for x in (is_it, known & ~is_it))
+            if is_named or (not error and all(map(np.array_equal, *cells))):
                 found.append((axis, level))
     return found
 
@@ -336,8 +332,9 @@ def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[
     left = [x for x in left if 2 * frame[x].nunique() <= len(frame)]
     held = {x: frame[x].factorize() for x in (*read, *left)}
     names = [*held] if left or len(told) else []
-    found = totals(np.stack([held[x][0] for x in names], axis=1), values) if names else ()
+    codes, labels = zip(*(held[x] for x in names), strict=True) if names else ((), ())
+    found = totals(np.stack(codes, axis=1), values, labels) if names else ()
     sums = {names[k]: str(held[names[k]][1][level]) for k, level in found}
     if sums := {x: level for x, level in sums.items() if x in told or x in left}:
         code = f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({[*sums.values()]}).all(axis=1)]"
-        warn(CALLS["sums"].format(some([*sums.values()]), some([*sums]), call(code)), DataWarning)
+        warn(say("sums", some([*sums.values()]), some([*sums]), call(code)), DataWarning)

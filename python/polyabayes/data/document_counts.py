@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, counted, html_table, some
 from polyabayes.data.counts import Words, checked_exposure, columns_of_words
 from polyabayes.data.metadata import checked_metadata
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import refusal, say
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.selection import Selectable
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -60,7 +60,7 @@ class CorpusSummary:
     n_empty_documents: int
 
     def _facts(self) -> dict[str, str]:
-        facts = CALLS["sizes"].format(**vars(self)).split("; ")
+        facts = say("sizes", **vars(self)).split("; ")
         return {name: told for name, _, told in (fact.partition(": ") for fact in facts)}
 
     def __str__(self) -> str:
@@ -186,8 +186,7 @@ class DocumentCounts(Selectable):
             return self._rows("exposure", name)
         totals = self._lengths().astype(np.float64)
         if len(empty := np.flatnonzero(totals == 0)):
-            told = argument("exposure", "total"), len(empty), empty[0]
-            raise InvalidArgumentError(CALLS["no total of"].format(*told))
+            raise refusal("no total of", argument("exposure", "total"), len(empty), empty[0])
         return totals / totals.mean()
 
     def with_metadata(self, metadata: Any) -> Self:
@@ -276,10 +275,9 @@ class DocumentCounts(Selectable):
         columns = np.array([column_of.get(word, -1) for word in self.vocabulary])[table.col]
         known = columns >= 0
         if unseen == "raise" and not known.all():
-            missing = self.vocabulary[np.unique(table.col[~known])].tolist()
-            told = CALLS["unseen" if known.any() else "all unseen"]
-            number, option = counted(len(missing), "word"), argument("unseen", "drop")
-            raise InvalidArgumentError(told.format(number, some(missing), option, wanted[0]))
+            new = self.vocabulary[np.unique(table.col[~known])].tolist()
+            told = counted(len(new), "word"), some(new), argument("unseen", "drop"), wanted[0]
+            raise refusal("unseen" if known.any() else "all unseen", *told)
         places, shape = (table.row[known], columns[known]), (self.n_documents, len(wanted))
         counts = sparse.csr_matrix((table.data[known], places), shape=shape)
         counts.sort_indices()

@@ -8,7 +8,7 @@ from typing import Any
 from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import Words, distinct
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 
@@ -18,7 +18,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> DataFr
         return None
     if (frame := frame_of(values)) is None:
         told = type(values).__name__, "; use metadata.to_frame()" * hasattr(values, "to_frame")
-        raise InvalidTypeError(CALLS["no rows"].format(argument("metadata"), *told))
+        raise InvalidTypeError(say("no rows", argument("metadata"), *told))
     if len(frame) != n_documents:
         raise InvalidArgumentError(f"metadata has {len(frame)} rows for {n_documents:,} documents")
     names = [str(name) for name in frame.columns]

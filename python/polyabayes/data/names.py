@@ -9,6 +9,9 @@ match them in lower case, without blanks and signs. Messages, most of which offe
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
+
+from polyabayes.exceptions import InvalidArgumentError
 
 _TEXTS = (Path(__file__).with_name(f"{x}.txt").read_text("utf-8") for x in ("names", "calls"))
 _NAMES, CALLS = (dict(line.split("\t") for line in text.splitlines()) for text in _TEXTS)
@@ -19,6 +22,16 @@ _PATTERNS = (re.compile("|".join(NAMES[x])) for x in ("of names", "measured", "n
 NAMED, _MEASURED, NO_WORD, OF_KINDS = _PATTERNS
 _KINDS = ["long texts", "times", "units", "items", "amounts", "words in rows", "players", "games"]
 _HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(NAMES['end'])})?s?") for x in _KINDS}
+
+
+def say(name: str, /, *parts: Any, **named: Any) -> str:
+    """A message, its places filled."""
+    return CALLS[name].format(*parts, **named)
+
+
+def refusal(name: str, /, *parts: Any, **named: Any) -> InvalidArgumentError:
+    """The error of an argument, with such a message."""
+    return InvalidArgumentError(say(name, *parts, **named))
 
 
 def headed(names: Sequence[str], headers: Collection[str]) -> str | None:

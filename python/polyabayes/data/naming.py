@@ -16,8 +16,8 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of, name_of
 from polyabayes.data.conversion.table import ROUNDED
 from polyabayes.data.counts import columns_of_words
-from polyabayes.data.names import CALLS, NAMES, is_headed, names_documents
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
+from polyabayes.data.names import NAMES, is_headed, names_documents, refusal, say
+from polyabayes.exceptions import DataWarning, argument
 
 # Folders, endings of names of files, and decimals of whole numbers; other endings, such as ".v1",
 # may tell documents apart.
@@ -44,7 +44,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         return rows
     is_sorted = not is_frame or index.dtype.kind not in "iu" or index.is_monotonic_increasing
     if names is None and not is_sorted and set(index) == set(range(len(index))):
-        raise checks.wrong(name, None, CALLS["other order"].format(table))
+        raise checks.wrong(name, None, say("other order", table))
     if names is None:
         return rows
     wanted, mine = list(map(name_of, names)), list(map(name_of, index))
@@ -69,14 +69,14 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         # other.
         same = [column for column in found if spelt[column] == keys]
         if len(found) > 1 and not same:
-            raise InvalidArgumentError(CALLS["both"].format(argument(name), *found[:2], table))
+            raise refusal("both", argument(name), *found[:2], table)
         if found and len(set(keys)) == len(set(wanted)):
             column = [*same, *found][0]
             places = range(len(keys)) if same else _places(name, spelt[column], keys)
             labels = [held[column][place] for place in places]
             if labels != wanted:
                 own, other = next(x for x in zip(labels, wanted, strict=True) if x[0] != x[1])
-                warn(CALLS["spelt"].format(argument(name), own, other), DataWarning)
+                warn(say("spelt", argument(name), own, other), DataWarning)
             matched = rows if same else by_number[places]
             # Names are metadata, but no values.
             return matched if column is None or name == "metadata" else matched.drop(columns=column)
@@ -90,7 +90,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
         missing = [label for label in wanted if label not in set(labels)]
         told = f"{table}{code}.reindex(corpus.ids) to leave them missing, or "
         told = told * (is_frame and isinstance(names, np.ndarray) and n_known > 0)
-        told = CALLS["no row"].format(some(missing), some(labels), f"{told}{table}{other}")
+        told = say("no row", some(missing), some(labels), f"{told}{table}{other}")
         raise checks.wrong(name, missing[0], told)
     return rows
 
@@ -114,7 +114,7 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
         frame = frame if are_by_place else frame.set_axis(list(names), axis=0)
         return frame, f"pandas.DataFrame({name})"
     except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(CALLS["values"].format(argument(name), error)) from error
+        raise refusal("values", argument(name), error) from error
 
 
 def columns_by_name(name: str, values: Any, names: Any) -> Any:
@@ -182,18 +182,16 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     rest = [column for column in frame.columns if column not in numbers + terms]
     is_tidy = len(terms) == 1 and len(rest) == 2 and rest[1] not in labels
     if is_tidy and (rest[0] in labels or frame[terms[0]].duplicated().any()):
-        raise checks.wrong(name, None, CALLS["tidy"].format(name, rest[0], terms[0], rest[1]))
+        raise checks.wrong(name, None, say("tidy", name, rest[0], terms[0], rest[1]))
     if labels or numbers or has_words:
         dropped = f".drop(columns={numbers})" if labels and numbers else ""
         labels = labels or numbers
         code = f"{name}{dropped}{f'.set_index({labels})' * bool(labels)}{'.T' * has_words}"
-        told = CALLS["words in rows" if has_words else "no words"]
-        raise checks.wrong(name, None, told.format(code))
+        raise checks.wrong(name, None, say("words in rows" if has_words else "no words", code))
     words, column_of = columns_of_words(list(frame.columns))
     if vocabulary is None or np.array_equal(words, vocabulary := np.asarray(vocabulary, object)):
         return frame.to_numpy(), words
     if set(words) != set(vocabulary):
         others = sorted(set(words) ^ set(map(str, vocabulary)))
-        told = CALLS["columns"].format(argument("vocabulary"), some(others), name)
-        raise checks.wrong(name, None, told)
+        raise checks.wrong(name, None, say("columns", argument("vocabulary"), some(others), name))
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary

@@ -13,12 +13,9 @@ from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import CALLS, NAMES, refusal, say
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-
-# Names of missing values of numpy and pandas.
-_MISSING = ("None", "nan", "NaT", "<NA>")
 
 
 class Selectable:
@@ -71,13 +68,12 @@ class Selectable:
         return self._replaced(counts=self.counts[selection], metadata=metadata, **parts)
 
     def _selection(self, rows: Any) -> NDArray[np.int64]:
-        n_documents = len(self)
-        rows = [rows] if isinstance(rows, str) else rows
+        n_documents, rows = len(self), [rows] if isinstance(rows, str) else rows
         selection = np.asarray(np.arange(n_documents)[rows] if isinstance(rows, slice) else rows)
         if selection.ndim == 1 and selection.size and selection.dtype.kind in "UO":
             selection = self._rows_of(selection)
         if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
-            raise InvalidTypeError(CALLS["indexed"].format(rows))
+            raise InvalidTypeError(say("indexed", rows))
         is_mask, last = selection.dtype.kind == "b", n_documents - 1
         outside = selection[(selection < -n_documents) | (selection > last)]
         if len(selection) != n_documents if is_mask else len(outside):
@@ -289,19 +285,19 @@ class Selectable:
             return rows_by_name(name, given, self.ids)
         columns: Any = () if self.metadata is None else self.metadata.columns
         if self.metadata is None or given not in columns:
-            told = argument(name, given), ", ".join(map(repr, columns)) or "none"
-            raise InvalidArgumentError(CALLS["no metadata"].format(*told))
+            columns = ", ".join(map(repr, columns)) or "none"
+            raise refusal("no metadata", argument(name, given), columns)
         return self.metadata[given]
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
         """One value for each document: given, or a column of the metadata."""
         values = self._rows(name, given)
         if np.shape(values) != (len(self),):
-            raise checks.wrong(name, given, CALLS["one label"].format(len(self), np.shape(values)))
+            raise checks.wrong(name, given, say("one label", len(self), np.shape(values)))
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):
-            if not isinstance(value, str) and str(value) in _MISSING:
-                raise InvalidArgumentError(CALLS["no label"].format(argument(name), row, value))
+            if not isinstance(value, str) and str(value) in NAMES["no label"]:
+                raise refusal("no label", argument(name), row, value)
         return found
 
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
@@ -318,7 +314,7 @@ class Selectable:
             known = values.astype(kind).astype("datetime64[us]") if kind else values
             return np.searchsorted(np.sort(known), known)
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(CALLS["times"].format(argument("times"), error)) from None
+            raise refusal("times", argument("times"), error) from None
 
 
 def _over_words_of(corpus: Any, other: Any) -> Any:
@@ -347,7 +343,7 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
     share = 0.0 if is_number else checks.share("test_size", test_size)
     n_test = int(test_size) if is_number else int(np.ceil(share * n_documents))
     if not 0 < n_test < n_documents:
-        raise InvalidArgumentError(CALLS["one part"].format(test_size, n_test, n_documents))
+        raise refusal("one part", test_size, n_test, n_documents)
     return n_test
 
 
@@ -357,7 +353,7 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     by_draw = drawn[np.argsort(first)]
     n_groups = int(np.searchsorted(np.cumsum(np.bincount(groups)[by_draw]), n_test)) + 1
     if n_groups >= len(by_draw):
-        raise InvalidArgumentError(CALLS["groups"].format(argument("groups"), len(by_draw), n_test))
+        raise refusal("groups", argument("groups"), len(by_draw), n_test)
     return np.isin(groups, by_draw[:n_groups])
 
 
@@ -365,7 +361,7 @@ def _latest(ranks: NDArray[np.int64], n_test: int) -> NDArray[np.bool_]:
     """Test documents: the latest; equal times stay together."""
     in_test: NDArray[np.bool_] = ranks >= np.sort(ranks)[-n_test]
     if in_test.all():
-        raise InvalidArgumentError(CALLS["same time"].format(argument("times"), n_test))
+        raise refusal("same time", argument("times"), n_test)
     return in_test
 
 

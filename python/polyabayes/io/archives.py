@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support.files import open_binary, reading
 from polyabayes._support.machine import memory_of_machine
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.exceptions import FileFormatError
 
 _LONGEST_HEADER = 10_000
@@ -46,9 +46,9 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
             with archive.open(member) as held:
                 arrays[name] = _read_array(f"{path}: {member.filename!r}", held, member.file_size)
     if unknown and not arrays:
-        raise FileFormatError(CALLS["npz"].format(str(path), unknown[0]))
+        raise FileFormatError(say("npz", str(path), unknown[0]))
     if unknown and wanted[0] in arrays:
-        raise FileFormatError(CALLS["later"].format(path, unknown[0]))
+        raise FileFormatError(say("later", path, unknown[0]))
     return arrays
 
 

@@ -14,7 +14,7 @@ from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.sources import Source, anndata as source_of_anndata
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
 from polyabayes.io.tabular.delimited import Dialect, records_of
@@ -47,7 +47,7 @@ def read_10x(
         raise InvalidArgumentError(f"{argument('word')} must be 'id' or 'name', got {word!r}")
     matrices = matrices_of_folder(path) if path.is_dir() else [path]
     if len(matrices) > 1:
-        raise FileFormatError(CALLS["samples"].format(path, len(matrices), str(matrices[0])))
+        raise FileFormatError(say("samples", path, len(matrices), str(matrices[0])))
     is_file = path.is_file() and not path.name.removesuffix(".gz").endswith(_MATRIX)
     counts, names, kinds, ids = _of_h5(path, word) if is_file else _of_folder(path, matrices, word)
     if feature_type is not None and len(set(kinds)) > 1:
@@ -58,7 +58,7 @@ def read_10x(
             raise FileFormatError(f"{path} has features of the kinds {known}: use {one}")
         totals = np.asarray(counts.sum(axis=0)).ravel()
         told = feature_type, totals[are_kept].sum() / max(1, totals.sum()), argument("feature_type")
-        warn(CALLS["one kind"].format(path.name, known, *told), DataWarning)
+        warn(say("one kind", path.name, known, *told), DataWarning)
         counts, names = counts[:, are_kept], [*compress(names, are_kept)]
     with content_of(path):
         return Corpus._made(Source(counts, _distinct(names), ids, words_are="measured"))
@@ -102,8 +102,7 @@ def _of_h5(path: Path, word: str) -> _Parts:
             names, kinds, barcodes = ([text.decode() for text in held[:]] for held in texts)
         return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
     except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
-        told = CALLS["h5"].format(path, error, argument("format", "h5ad"), str(path))
-        raise FileFormatError(told) from error
+        raise FileFormatError(say("h5", str(path), error, argument("format", "h5ad"))) from error
 
 
 def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
@@ -127,5 +126,5 @@ def _distinct(names: list[str]) -> list[str]:
         free = (x for x in numbered if x not in taken and x not in renamed)
         renamed[next(free) if name in renamed else name] = None
     if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
-        warn(CALLS["shared"].format(len(changed), changed[0], argument("word", "id")), DataWarning)
+        warn(say("shared", len(changed), changed[0], argument("word", "id")), DataWarning)
     return [*renamed]

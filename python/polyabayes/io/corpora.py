@@ -12,8 +12,8 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path, read_lines, within_memory
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.data.names import CALLS
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.data.names import refusal
+from polyabayes.exceptions import FileFormatError
 from polyabayes.io.cells import read_h5ad
 from polyabayes.io.formats import OPTIONS_OF_TABLES, READERS, WRITERS, reader_of, writer_of
 from polyabayes.io.matrices.npz import write_npz
@@ -205,5 +205,5 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     path = checked_path(path)
     writer, documents = writer_of(path, WRITERS), as_corpus(corpus, "corpus")
     if documents.exposure is not None and writer is not write_npz:
-        raise InvalidArgumentError(CALLS["exposed"].format(path))
+        raise refusal("exposed", path)
     writer(documents, path)

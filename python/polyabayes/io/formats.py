@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import refusal
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
 from polyabayes.io import kinds
@@ -97,7 +97,7 @@ def reader_of(
     try:
         inspect.signature(readers[name]).bind(path, **options)
     except TypeError as error:
-        raise InvalidArgumentError(CALLS["bind"].format(name, error, argument("format"))) from error
+        raise refusal("bind", name, error, argument("format")) from error
     return readers[name]
 
 

@@ -13,7 +13,7 @@ from polyabayes._support.files import BOMS_UTF16, check_encoding, line_blocks
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.table import named_within
-from polyabayes.data.names import CALLS, named_rows
+from polyabayes.data.names import CALLS, named_rows, say
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular import delimited
@@ -45,7 +45,11 @@ def refuse_other_doors(path: Path, taker: str, options: dict[str, Any]) -> None:
 def _kind_by_name(path: Path) -> tuple[str, str]:
     """What a file is by its ending, and what reads it; empty if nothing that is known."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    told = [_kind_of(_head(path)[1])] if ending == ".json" else []
+    # Programs give this name to tables with tabs, which are looked at as files of unknown names.
+    lines = _head(path)[1] if ending in (".json", ".xls") else []
+    if ending == ".xls" and lines and not lines[0].strip("\ufeff ").startswith("<"):
+        return "", ""
+    told = [_kind_of(lines)] if ending == ".json" else []
     told += [(own[2], own[3]) for own in _KINDS if own[0] == "ending" and ending in own[1].split()]
     return next((own for own in told if own[1]), ("", ""))
 
@@ -55,7 +59,7 @@ def refuse_other_folders(path: Path, options: dict[str, Any]) -> None:
     files, encoding = files_of(path), options.get("encoding")
     first = path / next(filter(is_text, files), next(iter(files), ""))
     lines = _head(first, encoding)[1][: delimited.LINES_LOOKED_AT] if files else []
-    head, asked = "\n".join([first.name, *lines]), ("Corpus.from_table", options)
+    head, asked = "\n".join([first.name, *(lines or [""])]), ("Corpus.from_table", options)
     kind, call = _kind_of(lines)
     kind, call = (kind, call) if call or not files else _kind_by_name(first)
     call = re.sub(r"\(\[(.*)\{each\}\]\)", r"(pandas.Series({{str(x): \1{each}}}))", call)
@@ -66,8 +70,15 @@ def refuse_other_folders(path: Path, options: dict[str, Any]) -> None:
     for by, pattern, what, remedy in () if each else _KINDS:
         found = sorted(path.glob(pattern)) if by == "folder" else []
         if found or (by == "files" and files and re.fullmatch(pattern, head)):
-            told = _filled(remedy, path, encoding, asked, found[0] if found else first)
-            raise InvalidArgumentError(f"{path} is {what}: {told}")
+            alike = [x for x in files.values() if x.suffix == first.suffix]
+            n_folders, own = len({x.parent for x in alike}), path
+            # Folders of several files hold other counts of the same documents.
+            if "{{x.name" in remedy and 1 < n_folders < len(alike):
+                own = first.parent
+            elif n_folders > 1:
+                remedy = remedy.replace("{{x.name", "{{x.parent.name")
+            told = _filled(remedy, own, encoding, asked, found[0] if found else first)
+            raise InvalidArgumentError(f"{own} is {what}: {told}")
     if lines and not each:
         kind, call = _as_table(first, lines, encoding or "utf-8")
         code = call.removeprefix("read it by ").partition(";")[0]
@@ -87,10 +98,11 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
     of tables are given: refused is what another call takes with them.
     """
     block, lines, encoding = _head(path, given.get("encoding"))
-    is_text = encoding != "utf-8" or b"\0" not in block
-    head = "" if is_text else block[:20].decode("latin-1")
-    what, remedy = _kind_of(lines[: delimited.LINES_LOOKED_AT] if is_text else [], head)
-    if is_table and "{given}" not in remedy and what != "JSON lines":
+    head = "" if lines or b"\0" not in block else block[:20].decode("latin-1")
+    what, remedy = _kind_of(lines[: delimited.LINES_LOOKED_AT], head)
+    # Calls that turn their table need no `transpose`.
+    is_turned = {*given} == {"transpose"} and ".T" in remedy
+    if is_table and not is_turned and "{given}" not in remedy and what != "JSON lines":
         return
     remedy = _filled(remedy, path, encoding, ("Corpus.from_table", given))
     is_row = name == "jsonl" and lines and re.match(r'\s*\{\s*"', lines[0])  # Perhaps a broken one.
@@ -99,10 +111,10 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
     if lines and not remedy and name in ("text", "ldac", None):
         what, remedy = _as_table(path, lines, encoding)
     if remedy:
-        told = f"; as text, {_AS_TEXT}" if is_text and what not in (_LDAC, "svmlight") else ""
+        told = f"; as text, {_AS_TEXT}" if not head and what not in (_LDAC, "svmlight") else ""
         raise FileFormatError(f"{path} looks like {what}, not text: {remedy}{told}")
     if name is None:
-        raise FileFormatError(CALLS["no format"].format(path, _AS_TEXT, argument("format")))
+        raise FileFormatError(say("no format", path, _AS_TEXT, argument("format")))
 
 
 def _asked(taker: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -118,11 +130,12 @@ def _asked(taker: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _head(path: Path, encoding: str | None = None) -> tuple[bytes, list[str], str]:
-    """The first bytes of a file, their lines and their encoding."""
+    """The first bytes of a file, the lines of a text, and its encoding."""
     block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
     encoding = encoding or ("utf-16" if block.startswith(BOMS_UTF16) else "utf-8")
     check_encoding(encoding)
-    lines = [line for line in block.decode(encoding, "replace").split("\n") if line.strip()]
+    text = block.decode(encoding, "replace") if encoding != "utf-8" or b"\0" not in block else ""
+    lines = [line for line in text.split("\n") if line.strip()]
     # A single line is no row of JSON lines.
     return block, [""] * (len(lines) == 1 and ".json" in path.suffixes) + lines, encoding
 
@@ -163,8 +176,7 @@ def _kind_of(lines: list[str], head: str = "") -> tuple[str, str]:
     """What lines, or the first bytes, are, and what reads them; empty if nothing that is known."""
     known = {"head": [head]} if head else {"lines": lines, "start": ["\n".join(lines)]}
     for by, pattern, what, remedy in _KINDS if lines or head else ():
-        parts = known.get(by, [])
-        match = re.fullmatch if by == "lines" else re.match
+        parts, match = known.get(by, []), re.fullmatch if by == "lines" else re.match
         matches = [found for part in parts if (found := match(pattern, part))]
         n_pairs = [found[0].count(":") for found in matches]
         is_ldac = what == _LDAC and [int(found[1]) for found in matches] == n_pairs and any(n_pairs)

@@ -13,7 +13,7 @@ from typing import Any
 from polyabayes._support.files import read_lines
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.tabular.delimited import encoding_code, text_code
 from polyabayes.io.text import corpus_of_texts
@@ -38,10 +38,10 @@ def read_mallet(
     heads = [line.partition(seps[0])[0].strip() for line in lines] if seps else []
     if blank := [name for name in heads if " " in name]:
         given = "sep='\\t', quoting=3, " * (seps[0] == "\t"), encoding_code(encoding)
-        raise FileFormatError(CALLS["mallet"].format(str(path), blank[0], seps[0], *given))
+        raise FileFormatError(say("mallet", str(path), blank[0], seps[0], *given))
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         code = f"[' '.join(line.split()[2:]) for line in {text_code(path, encoding)}.splitlines()]"
-        raise FileFormatError(CALLS["same names"].format(path, twice[0], code))
+        raise FileFormatError(say("same names", path, twice[0], code))
     if "token_pattern" not in options and "analyzer" not in options:
         # Words to leave out are divided as the texts are.
         left_out = [string.ascii_letters, *(options.get("stop_words") or ())]

@@ -11,7 +11,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, checked_path
 from polyabayes.data.conversion import sources
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import refusal
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.formats import format_of
 from polyabayes.io.matrices.ldac import ldac_blocks
@@ -97,7 +97,7 @@ def _blocks(
         path = checked_path(corpus, "corpus")
         kind = "ldac" if path == STANDARD_INPUT else format_of(path)
         if kind not in ("ldac", "parquet"):
-            raise InvalidArgumentError(CALLS["blocks"].format(str(path)))
+            raise refusal("blocks", str(path))
     if options and kind != "parquet":
         raise InvalidArgumentError(f"{argument(next(iter(options)))} is for a .parquet file")
     if not sources.is_anndata(corpus):

@@ -14,8 +14,8 @@ from polyabayes.data.conversion.documents import source_of_lists
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import CALLS
-from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
+from polyabayes.data.names import refusal, say
+from polyabayes.exceptions import DataWarning, FileFormatError
 
 _SUFFIX = ".txt"
 # Names of files that tell of others.
@@ -82,9 +82,9 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
             if "\n".join(read_lines(found[name])) == texts[name]:
                 continue
             given = {"path": found[name], "files": files_code(folder, _SUFFIX)}
-            raise InvalidArgumentError(CALLS["encodings"].format(encoding=encoding, **given))
+            raise refusal("encodings", encoding=encoding, **given)
     if odd := [name for name in texts if _ABOUT.match(name) and len(texts) > 1]:
-        warn(CALLS["about"].format(folder=folder, odd=odd), DataWarning)
+        warn(say("about", folder=folder, odd=odd), DataWarning)
     return list(texts), list(texts.values())
 
 

@@ -15,7 +15,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import beside, content_of, read_lines, sibling
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words, checked_words
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number
 
@@ -69,8 +69,7 @@ def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
         if is_read or (sep == " " and not are_ids) or len({row[word] for row in rows}) < len(rows):
             continue
         change = f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
-        told = str(path), sep, 3 * is_plain, is_header, word, change
-        raise FileFormatError(CALLS["numbers"].format(*told))
+        raise FileFormatError(say("numbers", str(path), sep, 3 * is_plain, is_header, word, change))
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:

@@ -24,7 +24,7 @@ from polyabayes.allocation.observed_cells import known_levels
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.conversion.table import DATE
 from polyabayes.data.counts import sums_of
-from polyabayes.data.names import CALLS, NAMES, headed, plain
+from polyabayes.data.names import NAMES, headed, plain, refusal, say
 from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors import non_answers
 from polyabayes.data.tensors.factors import axis_names, complete_column, factor, one_column
@@ -45,6 +45,7 @@ _MANY_ROWS = 50
 _FEW_TEXTS = 3
 # Chance of a false alarm of all pairs of items, which are looked at in so many rows first.
 _CHANCE, _ROWS_LOOKED_AT = 0.05, 2_000
+_WEIGHED = re.compile("|".join(NAMES["weighed"]))
 # Ends of the names of REDCap's columns that say whether a form is complete, and of their labels.
 _FORM = ("_complete", "complete?")
 
@@ -152,7 +153,7 @@ class RowWeights(NamedTuple):
     def put(self, answers: Answers) -> Answers:
         """The rows of the fit with their weights; other rows are refused."""
         if fingerprint_of("levels", answers.levels) != self.fingerprint:
-            raise InvalidArgumentError(CALLS["other rows"].format(argument("weights")))
+            raise refusal("other rows", argument("weights"))
         return answers._replace(weights=self.values)
 
 
@@ -213,20 +214,22 @@ def read_answers(
     if odd:
         names = [x for x in names if x not in divided]
         kinds = unanswered, alone, names, measured, [x for x in beside if x not in odd]
-        parts = zip(CALLS["no items"].format(_MOST_LEVELS).split("|"), kinds, strict=True)
+        parts = zip(say("no items", _MOST_LEVELS).split("|"), kinds, strict=True)
         told = "; ".join(f"{some(own, 8)}: {said}" for said, own in parts if own)
         odd = [x for x in left if x in odd or x in beside]
-        kept = argument("items", [column for column in columns if column not in odd])
-        told += f"; leave them out by {kept if items else f'frame.drop(columns={odd})'}" * bool(odd)
-        if wt := [x for x in measured if re.match(r"(?i)_?w(eigh|g)?t|weight|peso|pond", str(x))]:
-            told += f"; or if {wt[0]!r} holds weights, use {argument('weights', wt[0])}"
+        # The last weights of a survey are the final ones, and stay in the frame.
+        wt = [x for x in measured if _WEIGHED.search(str(x))][-1:]
+        dropped, rest = [x for x in odd if x not in wt] or odd, [x for x in columns if x not in odd]
+        kept = argument("items", rest) if items else f"frame.drop(columns={dropped})"
+        told += f"; leave them out by {kept}" * bool(odd and (rest[1:] or not items))
+        how = "or" if dropped == odd else "and"
+        told += "".join(f"; {how} if {x!r} holds weights, use {argument('weights', x)}" for x in wt)
         if names or measured:
             told += "; or cut numbers into a few, as by pandas.cut, and make levels categorical"
         if blank := [column for column in alone if frame[column].isna().any()]:
-            others = [column for column in odd if column not in blank]
-            dropped = f".drop(columns={others})" * bool(others)
-            told += f", or if blanks are answers, use frame{dropped}"
-            told += f".assign(**{non_answers.ticks_of(frame, blank)})"
+            others = [column for column in dropped if column not in blank]
+            code = non_answers.ticked(frame, blank, f".drop(columns={others})" * bool(others))
+            told += f", or if blanks are answers, use {code}"
         raise InvalidArgumentError("; ".join([told] * bool(odd) + [*divided.values()]))
     kinds_of = {column: getattr(frame[column].dtype, "kind", "O") for column in columns}
     most = min(_MOST_POINTS, max(len(frame) - 1, 2))
@@ -234,20 +237,19 @@ def read_answers(
         # Counts of levels in columns, as of a cross table.
         named = [x for x in frame.index.names if x is not None]
         rest = named + [x for x in frame.columns if kinds_of.get(x) not in ("i", "u")]
-        cross = CALLS["cross"].format("frame" + ".reset_index()" * bool(named), rest)
+        cross = say("cross", "frame" + ".reset_index()" * bool(named), rest)
         levels_of_many = some(many), _MOST_POINTS, argument("items"), cross
-        warn(CALLS["many levels"].format(*levels_of_many), DataWarning)
+        warn(say("many levels", *levels_of_many), DataWarning)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
     n_alike = len(levels) - len(np.unique(levels, axis=0))
     are_whole = counts.mean() > _FEW_ALIKE and bool((counts == np.rint(counts)).all())
     if are_whole and n_alike and counts.min() < counts.max():
-        warn(CALLS["whole weights"].format(n_alike, argument("weights")), DataWarning)
+        warn(say("whole weights", n_alike, argument("weights")), DataWarning)
     rows = np.flatnonzero((levels >= 0).sum(axis=1) == 1)
     places = {*np.argmax(levels[rows], axis=1).tolist()}
     if len(rows) > _FEW_ROWS and len(places) == 1:
-        item = columns[places.pop()]
-        warn(CALLS["alone"].format(len(rows), item, argument("items")), DataWarning)
+        warn(say("alone", len(rows), columns[places.pop()], argument("items")), DataWarning)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
         none = "frame.isna()"
@@ -255,7 +257,7 @@ def read_answers(
             own = marks if isinstance(missing, Mapping) else next(iter(marks.values()))
             none = f"({none} | frame.isin({own}))"
         told = some(frame.index[empty])
-        raise InvalidArgumentError(CALLS["empty rows"].format(len(empty), told, none, columns))
+        raise refusal("empty rows", len(empty), told, none, columns)
     return Answers(tuple(map(str, columns)), labels, levels, counts)
 
 
@@ -285,7 +287,7 @@ def warn_of_non_answers(
         if are_most and not frame.duplicated([one, other]).any():
             ids, questions, answers = [one], [other], [x for x in items if x not in (one, other)]
     if ids and questions and answers and frame[ids].duplicated().any():
-        warn(CALLS["long answers"].format(ids, questions[0], answers[0]), DataWarning)
+        warn(say("long answers", ids, questions[0], answers[0]), DataWarning)
         return []
     # Forms of REDCap are complete (2), unlike items with such names.
     is_form = any(frame[x].isin([2, "2", "Complete"]).any() for x in forms)
@@ -295,13 +297,13 @@ def warn_of_non_answers(
     # One answer in all rows is refused with its own call.
     ids = [x for x in items if x in ids and frame[x].nunique() > 1]
     if ids:
-        warn(CALLS["export"].format(some(ids, 8), argument("items"), ids), DataWarning)
+        warn(say("export", some(ids, 8), argument("items"), ids), DataWarning)
     left = [item for item in items if item not in ids]
     if len(frame) > _FEW_ROWS and _ends_with_a_summary(frame, left):
-        warn(CALLS["last row"].format(frame.index[-1]), DataWarning)
+        warn(say("last row", frame.index[-1]), DataWarning)
         frame = frame.iloc[:-1]
     if len(frame) > _FEW_ROWS and (scores := _scores(frame, left)):
-        warn(CALLS["scores"].format(some(scores), argument("items"), scores), DataWarning)
+        warn(say("scores", some(scores), argument("items"), scores), DataWarning)
     if left:
         non_answers.warn_of_answers(frame, left, missing, call)
     return ids
@@ -324,7 +326,8 @@ def _are_times_or_remarks(values: Any) -> bool:
     texts, alone = [*n_rows.index], [x for x, n in n_rows.items() if n == 1 and x.count(" ") > 1]
     are_few = 2 * n_known < len(values) and 3 * n_known < 4 * len(texts)
     are_remarks = are_few or (n_known > _FEW_ROWS and len(texts) < 2 * len(alone))
-    are_remarks &= len(texts) > _FEW_TEXTS
+    are_few = n_known == len(texts) > 1 and len(values) > _FEW_ROWS
+    are_remarks &= len(texts) > _FEW_TEXTS or are_few
     are_remarks |= 2 * n_known < len(values) and len(alone) > 1
     are_remarks &= values.dtype.kind == "O"
     is_other = hasattr(values, "cat") or not texts
@@ -339,8 +342,7 @@ def _ends_with_a_summary(frame: DataFrame, items: Sequence[Any]) -> bool:
         return False
     above = frame[last.index].iloc[:-1].apply(read)
     are_sums = (above.max() < last) & (above.sum() == last)
-    are_means = ((above % 1).max() == 0) & (last % 1 > 0)
-    return bool((are_sums | are_means).all())
+    return bool((are_sums | (((above % 1).max() == 0) & (last % 1 > 0))).all())
 
 
 def like_answers(
@@ -351,7 +353,7 @@ def like_answers(
     named = {str(column): column for column in frame.columns}
     if not isinstance(data, CountTensor) and frame_of(data) is None:
         if frame.shape[1] != len(items):
-            told = CALLS["fitted to"].format(frame.shape[1], len(items), ", ".join(items))
+            told = say("fitted to", frame.shape[1], len(items), ", ".join(items))
             raise InvalidArgumentError(told)
         named = dict(zip(items, frame.columns, strict=True))
     if lacking := [item for item in items if item not in named]:
@@ -372,7 +374,7 @@ def column_of(X: Any, name: str, y: Any, n_rows: int) -> Any:
         return one_column(frame, y)
     given = rows_by_name(name, y, checks.index_of(X))
     if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
-        raise checks.wrong_type(name, given, CALLS["one value"].format(given))
+        raise checks.wrong_type(name, given, say("one value", given))
     values = import_pandas().Series(given)
     if len(values) != n_rows:
         raise checks.wrong(name, y, f"has {len(values):,} values, but X has {n_rows:,} rows")
@@ -386,7 +388,7 @@ def levels_of(
     values = column_of(X, name, given, n_rows).reset_index(drop=True)
     codes, labels = factor(data_frame({name: values}), name)
     if len(labels) > most and not hasattr(values, "cat"):
-        raise InvalidArgumentError(CALLS["cut"].format(argument(name), len(labels), most))
+        raise refusal("cut", argument(name), len(labels), most)
     return codes, labels
 
 
@@ -394,7 +396,7 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
     """A frame of pandas whose whole numbers are whole, and the weights of its rows."""
     if isinstance(data, CountTensor):
         if weights is not None:
-            raise InvalidArgumentError(CALLS["weighted"].format(argument("weights")))
+            raise refusal("weighted", argument("weights"))
         return _cells_of(data), data.counts.astype(np.float64)
     found = frame_of(data)
     names = [] if found is None else non_answers.as_python(found.columns)
@@ -416,15 +418,15 @@ def _frame_of(data: Any, weights: Any) -> tuple[DataFrame, Floats]:
 def _refuse_counts(frame: DataFrame, has_items: bool) -> None:
     """Refuse a column of counts as an item; warn of it if other columns are named as items."""
     # A last header, "value", may also be that of an answer.
-    columns = [name for name in frame.columns if isinstance(name, str)]
-    column = headed(columns, NAMES["count"][:-1] + NAMES["weights"])
-    if column is None or getattr(frame[column].dtype, "kind", "") not in "iu":
+    kinds = {x: getattr(own, "kind", "O") for x, own in frame.dtypes.items()}
+    columns = [x for x in kinds if isinstance(x, str) and kinds[x] in "iu"]
+    if (column := headed(columns, NAMES["count"][:-1] + NAMES["weights"])) is None:
         return
     remedy = f"if each row stands for so many, use {argument('weights', column)}"
     if has_items:
         warn(f"column {column!r} is left out and each row counts once: {remedy}", DataWarning)
         return
-    raise InvalidArgumentError(CALLS["named counts"].format(column, remedy, argument("items")))
+    raise refusal("named counts", column, remedy, argument("items"))
 
 
 def _cells_of(tensor: CountTensor) -> DataFrame:
@@ -441,7 +443,7 @@ def _array_of(data: Any) -> DataFrame:
     except ValueError:
         array = np.empty(0)
     if array.ndim != 2 or array.dtype.kind not in "biufOUS":
-        told = CALLS["no answers"].format(type(data).__name__, array.shape)
+        told = say("no answers", type(data).__name__, array.shape)
         is_path = isinstance(data, (str, os.PathLike))
         raise checks.wrong_type("X", data, told + "; read files by pandas.read_csv" * is_path)
     return data_frame({f"x{column}": array[:, column] for column in range(array.shape[1])})
@@ -454,7 +456,7 @@ def _columns(frame: DataFrame, items: Any) -> list[Any]:
     for column in columns:
         one_column(frame, column)
     if len(set(columns)) < len(columns) or len(columns) < 2:
-        raise InvalidArgumentError(CALLS["two items"].format(argument("items"), columns))
+        raise refusal("two items", argument("items"), columns)
     return columns
 
 
@@ -463,13 +465,13 @@ def _checked_weights(weights: Any, n_rows: int) -> Floats:
         return np.ones(n_rows)
     found = np.asarray(weights)
     if found.dtype.kind not in "biuf" or found.shape != (n_rows,):
-        told = CALLS["no weights"].format(n_rows, found.dtype, found.shape)
+        told = say("no weights", n_rows, found.dtype, found.shape)
         raise checks.wrong_type("weights", weights, told)
     found = found.astype(np.float64)
     bad = ~(np.isfinite(found) & (found >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise InvalidCountsError(CALLS["bad weight"].format(argument("weights"), found[row], row))
+        raise InvalidCountsError(say("bad weight", argument("weights"), found[row], row))
     if not found.any():
         raise InvalidCountsError(f"all {argument('weights')} are 0")
     return found
@@ -523,8 +525,7 @@ def warn_of_copies(data: Any, answers: Answers) -> None:
         sure = {}
         for x in (x for x in told if not n_missed[x, item]):
             least = rates[np.append(n_missed[x] > 0, True), item].min()
-            is_same = are_same[x, item]
-            sure[x] = np.inf if is_same else special.xlog1py(-n_rows[x, item], -least)
+            sure[x] = np.inf if are_same[x, item] else special.xlog1py(-n_rows[x, item], -least)
         for x in sorted(sure, key=sure.__getitem__, reverse=True):
             holds = not _misses(levels[:, [x, item]], (shape[x], shape[item]))[0][0, 1]
             if holds and sure[x] > np.log(len(names)):
@@ -539,7 +540,7 @@ def warn_of_copies(data: Any, answers: Answers) -> None:
         shown += f"; {len(pairs) - _FEW_TEXTS} more" * (len(pairs) > _FEW_TEXTS)
         kept = [names[x] for x in sorted(told)]
         copies = [x for x in names if x not in kept]
-        warn(CALLS["copies"].format(shown, argument("items", kept), copies), DataWarning)
+        warn(say("copies", shown, argument("items", kept), copies), DataWarning)
 
 
 def _misses(levels: Integers, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
@@ -561,5 +562,5 @@ def refuse_fractions(answers: Answers) -> None:
     """Refuse weights that are no whole numbers, where data sets are drawn."""
     if answers.has_fractions:
         row = int(np.argmax(answers.weights != np.rint(answers.weights)))
-        told = CALLS["fraction"].format(argument("weights"), answers.weights[row], row)
+        told = say("fraction", argument("weights"), answers.weights[row], row)
         raise InvalidCountsError(told)

@@ -78,7 +78,7 @@ def test_a_layer_is_taken_wherever_an_anndata_is(cls, tmp_path):
     calls += [partial(topics.report, model, path=tmp_path / "page.html")]
     calls += [pb.WitnessSearch(cls(), pb.priors.Geometric(0.5), max_steps=1).fit]
     for call in calls:
-        assert_refused(errors.InvalidArgumentError, "use it by layer='counts'", call, logged)
+        assert_refused(errors.InvalidArgumentError, "use layer='counts'", call, logged)
         with pytest.raises(errors.InvalidTypeError, match="layer is for an AnnData, got Corpus"):
             call(corpus, layer="counts")
     by_group = partial(topics.by_group, by=["a", "b"])

@@ -629,7 +629,7 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
         names["frame"] = names["table"] = source = content
     else:
         for path, held in (content if isinstance(content, dict) else {name: content}).items():
-            (here / path).parent.mkdir(exist_ok=True)
+            (here / path).parent.mkdir(parents=True, exist_ok=True)
             held = held() if callable(held) else held
             (here / path).write_bytes(held.encode() if isinstance(held, str) else held)
     if call.endswith(".tolist()"):

@@ -21,7 +21,7 @@ from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.table import PLAIN_KINDS, Table
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
 from polyabayes.data.counts import checked_exposure, checked_words, warn_of_sums
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import refusal, say
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 
@@ -83,7 +83,7 @@ def _refuse_mappings(documents: Any) -> None:
     elif isinstance(inner, (list, tuple)) and isinstance(next(iter(inner), None), str):
         code = "[[*itertools.chain(*document)] for document in documents]"
     if code:
-        raise InvalidTypeError(CALLS["mapping"].format(type(documents).__name__, code))
+        raise InvalidTypeError(say("mapping", type(documents).__name__, code))
 
 
 def source_of_table(
@@ -103,7 +103,7 @@ def source_of_table(
     if not table.n_rows:
         raise InvalidArgumentError(f"{table.title} holds no documents")
     if options and roles.layout != "texts":
-        raise InvalidArgumentError(CALLS["texts"].format(", ".join(options), table.options("text")))
+        raise refusal("texts", ", ".join(options), table.options("text"))
     if roles.layout == "texts":
         table.refuse_other_kinds(roles.columns[0])
         texts = without_missing(table, roles.columns[0], on_empty)
@@ -189,14 +189,13 @@ def _beside(
     first = np.unique(rows, return_index=True)[1]
     firsts = first[rows]
     if sizes is not None and (sizes != sizes[firsts]).any():
-        row = int(np.argmax(sizes != sizes[firsts]))
-        raise InvalidArgumentError(CALLS["exposures"].format(table.place(row)))
+        raise refusal("exposures", table.place(int(np.argmax(sizes != sizes[firsts]))))
     held = {name: table.values(name) for name in roles.metadata}
     pairs = list(enumerate(firsts.tolist()))
     # Programs write what an order has only once, in its first row.
     kept = [x for x, own in held.items() if all(own[k] in (None, own[n]) for k, n in pairs)]
     if left := [name for name in held if name not in kept]:
-        warn(CALLS["left out"].format(", ".join(map(repr, left)), table.title), DataWarning)
+        warn(say("left out", ", ".join(map(repr, left)), table.title), DataWarning)
     metadata = table.data_frame(kept).iloc[first] if kept else None
     return None if sizes is None else sizes[first], metadata
 

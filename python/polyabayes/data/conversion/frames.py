@@ -18,7 +18,7 @@ from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.numbers import is_cell
 from polyabayes.data.conversion.table import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import refusal
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 _NUMERIC_KINDS, _TIME_KINDS = "biufc", "mM"
@@ -80,7 +80,7 @@ def _refuse_titles(frame: DataFrame) -> None:
         # The first column may have no name.
         is_bare = all(are_numbered[1:]) and bool(head.iloc[row, :1].isna().all())
         if is_title and all(isinstance(x, str) or is_year(x) for x in own[is_bare:]):
-            raise InvalidArgumentError(CALLS["title"].format(row=row, start=row + 1))
+            raise refusal("title", row=row, start=row + 1)
         if row == 0 and above and not any(map(_is_number, own)):
             raise InvalidArgumentError("names in two lines: read the file with header=[0, 1]")
 
@@ -121,8 +121,7 @@ def name_of(label: Any) -> str:
 def refuse_missing_names(names: Any, what: str, code: str) -> None:
     """Refuse names of rows or columns that are missing; `code` leaves those out."""
     if names.nlevels == 1 and names.hasnans:
-        place = int(np.argmax(names.isna()))
-        raise InvalidArgumentError(CALLS["no name"].format(what, place, code))
+        raise refusal("no name", what, int(np.argmax(names.isna())), code)
 
 
 def row_place(frame: DataFrame) -> Callable[[int], str]:
@@ -149,8 +148,7 @@ class FrameTable(Table):
         refuse_missing_names(self.frame.columns, "columns", "table.loc[:, table.columns.notna()]")
         self.names = checked_words([*map(name_of, self.frame.columns)]).tolist()
         self.keys = dict(zip(self.names, self.frame.columns, strict=True))
-        self.frame.columns = self.names
-        self.n_rows = len(frame)
+        self.frame.columns, self.n_rows = self.names, len(frame)
         self.row_names, self.row_label = row_names(self.frame), str(self.frame.index.name or "")
         self._kinds: dict[str, Kind] = {}
 

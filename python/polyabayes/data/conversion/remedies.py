@@ -12,14 +12,16 @@ import numpy as np
 
 from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.table import DATE, OF_TOPICS, PLAIN_KINDS, ROUNDED, Table
-from polyabayes.data.names import CALLS, NAMED, NAMES, OF_KINDS, counts_nothing, headed, is_headed
+from polyabayes.data.conversion.table import DATE, PLAIN_KINDS, ROUNDED, Table
+from polyabayes.data.names import NAMED, NAMES, OF_KINDS, counts_nothing, headed, is_headed, say
 
 Name: TypeAlias = str | None
 Names: TypeAlias = list[str]
 
 # Answers to a question have so many levels, and one more for so many rows.
 _FEW_LEVELS = 10
+# Texts have so many words on average, unlike answers.
+_WORDS = 4
 
 
 def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
@@ -33,7 +35,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     others = [name for name in labels if table.kind(name) != "cells" and name != ids]
     told = table.under_units or cells * (not others) or _marks(table, labels, numbers, ids)
     told = told or _kinds(table, names, labels, ids)
-    told = told or _topics(table, labels, numbers) or CALLS["shares"].format(shares) * bool(shares)
+    told = told or _topics(table, labels, numbers) or say("shares", shares) * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
     told += f"; {table.events}" * (len(others) > 1 and not re.search("document|word|a text", told))
     told = _headless(table, names, labels, told) or told
@@ -53,7 +55,7 @@ def paired(table: Table, ids: Name) -> str:
     if f"{names[0]}.1" in table.names:  # pandas calls a second one x.1.
         code += f".rename(columns={ {x: f'{x}.0' for x in names} })"
         names = [f"{x}." for x in names]
-    return CALLS["pairs"].format(code=code, names=names, ids=ids, word=names[0], count=names[1])
+    return say("pairs", code=code, names=names, ids=ids, word=names[0], count=names[1])
 
 
 def _headless(table: Table, names: Names, labels: Names, told_of_header: str) -> str:
@@ -103,7 +105,7 @@ def _kinds(table: Table, names: Names, labels: Names, ids: Name) -> str:
     counts = found[min(found, key=lambda kind: not re.search("(?i)count|reads", kind))]
     code = table.index_code([ids or next(iter(_row_names(table, names, labels)), None)])
     code = f"{table.as_frame}{code}[{[counts[x] for x in counts if x in samples]}]"
-    return CALLS["kinds of numbers"].format(some([*found], len(found)), code)
+    return say("kinds of numbers", some([*found], len(found)), code)
 
 
 def _topics(table: Table, labels: Names, numbers: Names) -> str:
@@ -112,8 +114,7 @@ def _topics(table: Table, labels: Names, numbers: Names) -> str:
     are_below = max(chain(*held), default=2) < 1 and table.is_distinct(*labels)
     if not (are_below and np.allclose([*map(sum, held)], 1, atol=ROUNDED)):
         return ""
-    code = f"{OF_TOPICS}{table.as_frame}{table.index_code(labels)}.T)"
-    return f"topics or signatures, with words in rows, are read by {code}"
+    return say("topics", f"{table.as_frame}{table.index_code(labels)}.T")
 
 
 def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: Name) -> Names:
@@ -126,7 +127,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     constant = {x for x in names if len({*map(str, table.values(x))}) == 1 < table.n_rows}
     # Words may stand under the header of counts, as in tables that pandas has melted.
     word = headed(names, NAMES["word"]) or headed(labels, NAMES["count"])
-    count = headed([x for x in names if x != word], NAMES["count"] + NAMES["may count"])
+    count = table.count_among([x for x in names if x != word], NAMES["may count"])
     left_out = {word, *dated, *(x for x in names if not any(table.values(x)))}
     left_out |= {count, *others} - {*labels}
     # Beside families and genera, an order is a rank of a taxon.
@@ -136,9 +137,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if word and count not in whole and (told := _topics_in_rows(table, document, word, rates)):
         return [told]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
-    term = _term(table, terms, word)
     # Long tables have one column of counts.
-    is_long = word in labels or not table.is_distinct(document)
+    term, is_long = _term(table, terms, word), word in labels or not table.is_distinct(document)
     is_long &= term not in whole and (len(whole) < 3 or count in whole or document not in whole)
     counted = _counted(table, names, document, term, whole) if is_long and not count else count
     # Words that each occur once are names of rows.
@@ -147,7 +147,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     are_roles = word in labels or any(is_headed(x, y) for x in answers for y in ("units", "items"))
     axes = [x for x in names if x not in (ids, counted)] if counted in whole else answers
     counts = f", counts={table.keys.get(counted, counted)!r}" * (counted in whole)
-    survey = CALLS["answers"].format(f"{table.as_frame}, axes={axes}{counts}")
+    survey = say("answers", f"{table.as_frame}, axes={axes}{counts}")
     is_survey = len(answers) > 1 + is_long and not are_roles and {*whole} <= {count}
     found = _lists(table, names) if labels == names and table.as_lists else []
     melted = [table.melted] if table.codes else []
@@ -169,8 +169,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     known |= {x for x, cells in held if not any(cells) or any(";" in str(y) for y in cells)}
     beside = table.numbers_beside(known, own or ids)
     metadata = [x for x in names if x in known or x in beside] or None
-    given = {"ids": own, "metadata": metadata}
-    whole = [x for x in whole if x not in beside]
+    given, whole = {"ids": own, "metadata": metadata}, [x for x in whole if x not in beside]
     change = table.completion(whole, metadata or ())
     turned = _turned(table, labels, given, ids, change)
     are_words = table.names_words(names[0]) and table.is_distinct(names[0])
@@ -224,7 +223,11 @@ def _answers(table: Table, labels: Names, dated: Names) -> Names:
     """Columns of labels with a few levels, as answers to a question have."""
     levels = {x: len(set(table.values(x))) for x in labels if table.kind(x) in PLAIN_KINDS}
     most = min(table.n_rows - 1, _FEW_LEVELS + table.n_rows // _FEW_LEVELS)
-    return [x for x in levels if 1 < levels[x] <= most and x not in dated]
+    found = [x for x in levels if 1 < levels[x] <= most and x not in dated]
+    held = {x: [*filter(None, table.values(x))] for x in found if table.kind(x) == "text"}
+    # Texts of several words, of which few recur, are no answers.
+    prose = [x for x, own in held.items() if " ".join(own).count(" ") >= _WORDS * len(own)]
+    return [x for x in found if x not in prose or 4 * len({*held[x]}) < 3 * len(held[x])]
 
 
 def _row_names(table: Table, names: Names, labels: Names) -> Names:
@@ -240,7 +243,7 @@ def _topics_in_rows(table: Table, document: str, word: str, rates: Names) -> str
     if not rates or table.n_rows < n_topics * n_words or not table.is_distinct(document, word):
         return ""
     code = f"{table.as_frame}.pivot(index={document!r}, columns={word!r}, values={rates[0]!r})"
-    return f"Topics or signatures, with a row for each word, are read by {OF_TOPICS}{code})"
+    return say("long topics", code)
 
 
 def _turned(table: Table, labels: Names, given: dict[str, Any], ids: Name, change: str) -> str:

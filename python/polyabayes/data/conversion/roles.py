@@ -23,7 +23,7 @@ from polyabayes.data.conversion.frames import is_year
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import paired, remedy
 from polyabayes.data.conversion.table import Table, are_merged
-from polyabayes.data.names import CALLS, NAMED, NAMES, counts_nothing, headed, is_headed
+from polyabayes.data.names import NAMED, NAMES, counts_nothing, headed, is_headed, refusal, say
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
 # Largest number of levels of a column of whole numbers that is taken as an axis without asking.
@@ -63,8 +63,7 @@ class NamedColumns:
             name = getattr(self, field.name)
             other = field.name if name is None else role_of.setdefault(str(name), field.name)
             if other != field.name:
-                rule = f"and {argument(other, name)}: one column cannot be both; name another one"
-                raise InvalidArgumentError(f"{argument(field.name, name)} {rule}")
+                raise refusal("two roles", argument(field.name, name), argument(other, name))
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> NamedColumns:
@@ -97,9 +96,8 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         given = getattr(named, field.name)
         for name in given if field.name == "metadata" else [given]:
             if name is not None and name not in table.names:
-                known = some(sorted(table.names, key=lambda x: str(name) not in x), 8)
-                told = table.options(**{field.name: name})
-                told = CALLS["no column"].format(told, table.title, name, known)
+                few = some(sorted(table.names, key=lambda x: str(name) not in x), 8)
+                told = say("no column", table.options(**{field.name: name}), table.title, name, few)
                 raise InvalidArgumentError(told, argument=field.name, value=name)
     _refuse_headers(table)
     names = [name for name in table.names if name != named.exposure]
@@ -115,8 +113,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     if (text := named.text) is None:
         lower = {name.lower() for name in rest if table.kind(name) != "text"}
         if lower.issuperset({"types", "tokens"}) and len(lower) == len(rest):
-            told = CALLS["summary"].format(table.title, table.options(layout="wide"))
-            raise InvalidArgumentError(told)
+            raise refusal("summary", table.title, table.options(layout="wide"))
         if long := _long_columns(table, named, rest):
             _warn_of_lists(table, long[1])
             if len(long) == 2:
@@ -143,7 +140,7 @@ def _refuse_headers(table: Table) -> None:
     is_named = any(table.given.get(x) for x in ("document", "ids", "text"))
     if same and (is_named or any(number_of(str(x)) is not None for x in chain(*held.values()))):
         code = table.call(f".loc[lambda rows: rows[{first!r}] != {first!r}]")
-        raise InvalidArgumentError(CALLS["names again"].format(table.place(same[0]), code))
+        raise refusal("names again", table.place(same[0]), code)
 
 
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
@@ -158,14 +155,14 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         told = pairs or told + remedy(table, names, labels or names, ids)
         raise InvalidArgumentError(f"{table.title} has the columns {some(table.names, 8)}; {told}")
     if is_headed(table.row_label, "words in rows") and ids is None:
-        warn(CALLS["rows"].format(table.title, table.row_label, table.call(".T")), DataWarning)
+        warn(say("rows", table.title, table.row_label, table.call(".T")), DataWarning)
     if not is_wide and table.n_rows > 1:
         _warn_of_names(table, words, ids)
         if table.row_names is None and named.ids is None:
             left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
             _warn_of_triplets(table, [name for name in names if name not in left_out])
     if merged := [name for name in named.metadata if are_merged(table.values(name))]:
-        warn(CALLS["merged"].format(some(merged), table.title), DataWarning)
+        warn(say("merged", some(merged), table.title), DataWarning)
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -173,14 +170,12 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
     """Columns of documents, words and, if any, counts; empty if the table is not long."""
     document = named.document or headed(names, NAMES["document"])
     word = named.word or headed(names, NAMES["word"])
-    others = (name for name in names if name not in (document, word))
-    count = named.count or headed([x for x in others if not table.are_labels(x)], NAMES["count"])
+    count = named.count or table.count_among([x for x in names if x not in (document, word)])
     found = [name for name in (document, word, count) if name is not None]
     if None not in (named.document, named.word) or (named.count and None not in (document, word)):
         return found
     if (named.document, named.word, named.count) != (None, None, None):
-        told = f"name those of documents and of words by {table.options('document', 'word')}"
-        raise InvalidArgumentError(f"{table.title} has the columns {some(names, 8)}: {told}")
+        raise refusal("no roles", table.title, some(names, 8), table.options("document", "word"))
     # A wide table may have words with these names; it has further columns of counts.
     if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
         return []
@@ -197,15 +192,15 @@ def _warn_of_lists(table: Table, word: str) -> None:
     """
     places = table.values("token_id") if "token_id" in table.names else ()
     if ranges := [x for x in places if re.fullmatch(r"\d+-\d+", str(x))]:
-        warn(CALLS["ranges"].format(ranges[0], table.call(CALLS["no ranges"])), DataWarning)
+        warn(say("ranges", ranges[0], table.call(say("no ranges"))), DataWarning)
     words = [x.strip() for x in table.values(word)[:_ROWS_LOOKED_AT] if isinstance(x, str)]
     for sep in (r"\s*;\s*", r"\s*\|+\s*", r"\s*,\s*", r"\s+/\s+", r"\s*\n\s*"):
         lists = [re.split(sep, x) for x in words]
         first, rest = {own[0] for own in lists}, {*chain(*(own[1:] for own in lists))}
         sizes, is_shared = [*map(len, lists)], 2 * len(first & rest) > len(rest)
         if is_shared and 2 * sizes.count(1) < len(sizes) and len({*sizes}) > 1:
-            told = table.call(CALLS["divided"].format(word=word, sep=sep))
-            warn(CALLS["word lists"].format(word, table.title, told), DataWarning)
+            told = table.call(say("divided", word=word, sep=sep))
+            warn(say("word lists", word, table.title, told), DataWarning)
 
 
 def _text_column(table: Table, names: list[str]) -> str | None:
@@ -242,9 +237,8 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
     if odd:
         own = odd[0] if is_id and (units or not counts_nothing(odd[0])) else None
         named = [*given, *(name for name in odd if name != own)]
-        options = table.options(ids=own, metadata=named or None)
-        wide = table.options(ids=ids, layout="wide")
-        warn(CALLS["names read"].format(table.title, some(odd), options, wide), DataWarning)
+        both = table.options(ids=own, metadata=named or None), table.options(ids=ids, layout="wide")
+        warn(say("names read", table.title, some(odd), *both), DataWarning)
 
 
 def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
@@ -260,8 +254,7 @@ def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
         are_counts = are_counts and table.holds_whole_numbers(names[2])
         if all(is_few) and table.is_distinct(*names[:2]) and are_counts:
             options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
-            others = table.options(layout="wide")
-            told = CALLS["triplets"].format(some(names), table.title, options, others)
+            told = say("triplets", some(names), table.title, options, table.options(layout="wide"))
             if are_named:
                 raise InvalidArgumentError(told)
             warn(f"{told}; they are read as rows of counts", DataWarning)
@@ -277,18 +270,17 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     packed = table.names[0].split(",") if table.names[:1] else [""]
     if axes is None and packed[-1].endswith("\\TIME_PERIOD"):
         code = table.as_frame.replace(r"sep='\t'", r"sep='[,\t]', engine='python'")
-        raise InvalidArgumentError(CALLS["eurostat"].format(table.names[0], code, packed))
+        raise refusal("eurostat", table.names[0], code, packed)
     if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
         factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
         code = f"{table.as_frame}{table.index_code(table.names[:1])}"
-        code = CALLS["named rows"].format(code) * (not table.numbers_of(table.names[0]))
-        told = CALLS["numbered"].format(table.names[0], argument("axes", factors), code)
-        raise InvalidArgumentError(told)
+        code = say("named rows", code) * (not table.numbers_of(table.names[0]))
+        raise refusal("numbered", table.names[0], argument("axes", factors), code)
     if counts is not None:
         return counts
     free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
     found = headed(free, NAMES["count"])
-    if found is not None and len(table.names) > 1 and not table.are_labels(found):
+    if found == table.count_among(free, NAMES["may count"]) is not None and len(table.names) > 1:
         return found
     if table.n_rows > 1 and axes is not None and set(axes) <= set(table.names):
         _warn_of_counts(table, free, axes)
@@ -302,11 +294,25 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
         factors = [x for x in levels if 1 < levels[x] < table.n_rows and not NAMED.fullmatch(x)]
         given = argument("counts", table.keys.get(column, column))
+        shares = [x for x in levels if any(number % 1 for number in table.numbers_of(x))]
+        axes = [table.keys.get(x, x) for x in levels if x not in (*shares, column)]
+        given += f" and {argument('axes', axes)}" * bool(shares)
         parts = column, _WHY[weights is None], given, argument("axes", factors or table.names)
-        labels = [table.keys.get(x, x) for x in table.names if x not in wholes]
-        cross = f"; {CALLS['cross'].format(table.as_frame, labels)}" * (len(wholes) > 1)
-        raise InvalidArgumentError(CALLS["may hold counts"].format(*parts) + cross)
+        ways = [say("may hold counts", *parts), *[_crossed(table, wholes)] * (len(wholes) > 1)]
+        raise InvalidArgumentError("; ".join(ways[:: -1 if _are_levels(wholes) else 1]))
     return None
+
+
+def _crossed(table: Table, wholes: Sequence[str]) -> str:
+    """The call for columns of counts of the levels of one factor."""
+    labels = [table.keys.get(x, x) for x in table.names if x not in wholes]
+    return say("cross", table.as_frame, labels)
+
+
+def _are_levels(names: Sequence[str]) -> bool:
+    """Whether names differ in their numbers only, as years, or are those of sexes or months."""
+    stems = {re.sub(r"\d+", "", x).lower() for x in names}
+    return len(names) > 1 and (len(stems) == 1 or stems <= {*NAMES["levels"], *NAMES["totals"]})
 
 
 def _whole_numbers(table: Table, name: str) -> list[float]:
@@ -334,4 +340,5 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) ->
         column = wholes[0] if is_cell or table.is_distinct(*axes) else None
     if column is not None:
         given = argument("counts" if axes else "count", table.keys.get(column, column))
-        warn(CALLS["left out counts"].format(column, _WHY[named is None], given), DataWarning)
+        told = say("left out counts", column, _WHY[named is None], given)
+        warn(told + f"; {_crossed(table, wholes)}" * _are_levels(wholes), DataWarning)

@@ -14,7 +14,7 @@ from polyabayes._support.checks import is_single
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import Words, checked_counts
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import refusal, say
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 # Rows per block of a backed file, and those that tell whether a layer holds counts.
@@ -52,9 +52,9 @@ def checked_tokens(number: int, document: Any, known: Collection[str] | None = N
     tokens = list(iterated(document, f"document {number}", "tokens"))
     for token in tokens:
         if not isinstance(token, str):
-            raise InvalidTypeError(CALLS["token"].format(number, token))
+            raise InvalidTypeError(say("token", number, token))
         if known is not None and token not in known:
-            raise InvalidArgumentError(CALLS["unknown"].format(number, token))
+            raise refusal("unknown", number, token)
     return tokens
 
 
@@ -72,14 +72,14 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
             except (TypeError, ValueError):
                 is_id = False
             if not is_id:
-                raise InvalidTypeError(CALLS["no pair"].format(number, pair)) from None
+                raise InvalidTypeError(say("no pair", number, pair)) from None
             rows.append(number)
             columns.append(int(column))
             values.append(count)
     n_words = 1 + max(columns, default=-1)
     size = n_words if dictionary is None else 1 + max(map(int, dictionary.keys()), default=-1)
     if n_words > size:
-        raise InvalidArgumentError(CALLS["other ids"].format(n_words - 1, size - 1))
+        raise refusal("other ids", n_words - 1, size - 1)
     places = np.array([rows, columns], dtype=np.int64)
     data = np.array(values) if columns else np.zeros(0, dtype=np.int64)
     counts = sparse.coo_matrix((data, tuple(places)), shape=(number + 1, max(size, 1)))
@@ -163,17 +163,16 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     named = [other for other in others if _OF_COUNTS.search(other)]
     call = "it has no layer of counts; give the raw counts"
     if first := next(iter(named or others), None):
-        call = CALLS["layer"].format(some(others), argument("layer", first), code, first)
+        call = say("layer", some(others), argument("layer", first), code, first)
     elif data.raw is not None and not _fractions(data.raw.X[:_ROWS_LOOKED_AT]).any():
-        call = CALLS["in raw"].format(code + ".to_memory()" * data.isbacked)
+        call = say("in raw", code + ".to_memory()" * data.isbacked)
     if stored is None:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
-        twice = data.var_names[data.var_names.duplicated()][0]
-        raise InvalidArgumentError(CALLS["two variables"].format(twice, code))
+        raise refusal("two variables", data.var_names[data.var_names.duplicated()][0], code)
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
-        warn(CALLS["kinds"].format(some(kinds), code, kinds[-1]), DataWarning)
+        warn(say("kinds", some(kinds), code, kinds[-1]), DataWarning)
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
     step = max(len(data), 1) if is_read else _BLOCK_ROWS
@@ -181,7 +180,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     parts = ((row, stored if is_read else stored[row : row + step]) for row in rows)
     blocks = [_counts_of_cells(part, name, data, row, call) for row, part in parts]
     if layer is None and named:
-        raise InvalidArgumentError(CALLS["rounded"].format(argument("layer", "X"), call))
+        raise refusal("rounded", argument("layer", "X"), call)
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
     metadata = data.obs if len(data.obs.columns) else None
@@ -203,7 +202,7 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) ->
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         place = f"cell {data.obs_names[start + row]!r}, variable {data.var_names[column]!r}"
-        raise InvalidArgumentError(CALLS["logs"].format(name, entries.data[cell], place, call))
+        raise refusal("logs", name, entries.data[cell], place, call)
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.conversion import numbers as _numbers
 from polyabayes.data.counts import MAX_COUNT, CountMatrix
-from polyabayes.data.names import CALLS, NAMES, NO_WORD, counts_nothing, headed, is_headed
+from polyabayes.data.names import CALLS, NAMES, NO_WORD, counts_nothing, headed, is_headed, say
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 # Kinds: numbers, labels, texts of several words, lists of tokens, lists of others or counts by word
@@ -27,7 +27,6 @@ _ROWS_LOOKED_AT = _COLUMNS_LOOKED_AT = 100
 FAR_LARGER = 10
 # Largest error of a sum of rounded probabilities.
 ROUNDED = 0.01
-OF_TOPICS = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word="
 # Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
 DATE = re.compile("|".join(NAMES["dates"]))
@@ -118,7 +117,7 @@ class Table(Protocol):
     def remedy(self, name: str, text: str | None) -> str:
         """What reads a table with this text in the place of a count, to end a message."""
         number = _numbers.read_number((text or "-").removesuffix("%"), self.written)
-        kept, told = f"`{name}` >= 0", ""
+        kept, told, named = f"`{name}` >= 0", "", [*(self.given.get("metadata") or ())]
         filled, change = self.filled(), self.completion()
         if "axes" in self.given:
             change = filled = f".fillna({ {name: 0} })"
@@ -128,7 +127,6 @@ class Table(Protocol):
             # Only readers of files take texts for missing values.
             is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
             filled = ("" if is_read else f".replace({text!r}, 0)") + filled
-            named = self.given.get("metadata") or []
             beside = self.numbers_beside(named)
             told = f"of a property, {self.call(metadata=[*named, *beside])}; " * (name in beside)
             told += self.kept_back(filled) or f"where nothing was counted, {self.call(filled)}"
@@ -156,6 +154,7 @@ class Table(Protocol):
             told = f"without rows of others than counts, {self.call(f'.query({kept!r})')}"
         elif number is None:
             told = self.under_units or self.melted * (name in self.codes)
+            told = told or f"of a property, {self.call(metadata=[*named, name])}"
         return f"; {told}" * bool(told)
 
     def _of_fractions(self, name: str, is_count: bool) -> str:
@@ -165,14 +164,16 @@ class Table(Protocol):
         odd = {x: own for x, own in held.items() if any(n < 0 or n % 1 for n in own)}
         sums, values = [*map(sum, zip(*odd.values(), strict=False))], [*chain(*odd.values())]
         if len(odd) > 1 and np.allclose(sums, 1, atol=ROUNDED):
-            return CALLS["sum to one"].format(OF_TOPICS, self.as_frame, [*odd])
+            return say("sum to one", self.as_frame, [*odd])
         ids = self.given.get("ids") or headed(self.names, NAMES["document"] + NAMES["row"])
         if shares := self.presence([] if ids is None else [ids]):
             return f"{told}; {shares}"
         given = [*dict.fromkeys([*named, *odd, name])]
         given += self.numbers_beside(given)
-        counted = headed(self.names, NAMES["count"] + NAMES["may count"])
-        other = f"; {self.events}" * (counted not in (None, name))
+        counted = self.count_among([x for x in self.names if x != name], NAMES["may count"])
+        other = f"; {self.events}" * (counted is not None)
+        if is_count and counted and self.holds_whole_numbers(counted):
+            other = f"; if {counted!r} holds those, use {self.options(count=counted)}"
         are_counts = any(map(self.numbers_of, {*self.names} - {*given}))
         if are_counts and not (other or is_count or self.is_turned):
             other = f"; or name properties, {self.call(metadata=given)}"
@@ -192,9 +193,8 @@ class Table(Protocol):
     def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
         blank = [x for x in self.names if any(map(_numbers.is_kept_back, self.values(x)))]
-        calls = (self.call(x, **options) for x in (f".dropna(subset={blank})", filled))
-        told = CALLS["kept back"].format(self.written.get("na_values"), *calls)
-        return told * bool(blank and self.written)
+        own = (self.call(x, **options) for x in (f".dropna(subset={blank})", filled))
+        return say("kept back", self.written.get("na_values"), *own) * bool(blank and self.written)
 
     @cached_property
     def under_units(self) -> str:
@@ -228,7 +228,7 @@ class Table(Protocol):
     @property
     def events(self) -> str:
         """Options of a table with a row for each item or event, whatever its columns are called."""
-        return CALLS["events"].format(self.options("document", "word", "count"))
+        return say("events", self.options("document", "word", "count"))
 
     @property
     def melted(self) -> str:
@@ -243,7 +243,7 @@ class Table(Protocol):
         word = "code" + "_" * ("code" in self.names)
         code += ".reset_index(names='document')" * (ids not in rest)
         code += f".melt(id_vars={kept}, value_vars={codes}, value_name={word!r})"
-        return CALLS["codes"].format(code=code, ids=ids, word=word)
+        return say("codes", code=code, ids=ids, word=word)
 
     def own_name(self, names: Sequence[str]) -> str:
         """The column among these that names the rows, or else the name for their numbers."""
@@ -321,8 +321,7 @@ class Table(Protocol):
 
     def is_distinct(self, *names: str) -> bool:
         """Whether no two rows have the same values in these columns."""
-        rows = zip(*(self.values(name) for name in names), strict=True)
-        return len(set(map(str, rows))) == self.n_rows
+        return len({*map(str, zip(*map(self.values, names), strict=True))}) == self.n_rows
 
     def numbers_beside(self, known: Collection[str], ids: str | None = None) -> list[str]:
         """Columns of numbers that may be properties, as they stand among those that are `known`.
@@ -374,10 +373,11 @@ class Table(Protocol):
         return is_headed(name, "words in rows") or any(map(NO_WORD.fullmatch, held))
 
     def are_labels(self, name: str) -> bool:
-        """Whether no value of a column is a number; one that should be is found when it is read."""
-        texts = (value for value in self.values(name) if isinstance(value, str))
-        is_other = self.kind(name) in ("number", "other")
-        return not is_other and not any(map(_numbers.is_like_a_number, texts))
+        """Whether most values of a column are no numbers; what should be one is found when read."""
+        texts = [value for value in self.values(name) if isinstance(value, str)]
+        cells = [x for x in texts if _numbers.is_cell(x) or x.lstrip()[:1].isdigit()]
+        are_few = 2 * len(cells) < len(texts) or not any(map(_numbers.is_like_a_number, texts))
+        return are_few and self.kind(name) not in ("number", "other")
 
     def call_of_cells(self, name: str, ids: str | None = None) -> str:
         """Code of a corpus of a column with a count by word, or a list of other than words."""
@@ -429,6 +429,11 @@ class Table(Protocol):
             return []
         are_names = any(isinstance(x, str) and PADDED.match(x) for x in held)
         return [] if are_names or None in found else found  # type: ignore[return-value]
+
+    def count_among(self, names: Sequence[str], more: Sequence[str] = ()) -> str | None:
+        """The column with a header of counts, or of `more`: one of whole numbers, or of others."""
+        whole, known = [*filter(self.holds_whole_numbers, names)], (*NAMES["count"], *more)
+        return headed(whole, known) or headed([x for x in names if not self.are_labels(x)], known)
 
     def holds_whole_numbers(self, name: str) -> bool:
         """Whether a column holds whole numbers, and nothing else that is not missing."""

@@ -19,7 +19,7 @@ from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.table import Table
 from polyabayes.data.counts import CountMatrix, Words
-from polyabayes.data.names import CALLS, NAMES
+from polyabayes.data.names import CALLS, NAMES, refusal, say
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 Analyzer = Callable[[str], list[str]]
@@ -36,8 +36,7 @@ _TIMES = r"(\d+) ?[×x] ([^,;]+)"
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
 _TIME = re.compile(r"[\[(]?\d+:\d[\d:.,]*[\])]?")
 # Markup, and what stands above texts or before what is said: pattern, what it is, what drops it.
-_LINES = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
-_LABELS = [line.split("\t") for line in _LINES]
+_KINDS = [x.split("\t") for x in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()]
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
 _OWN_LIST = "english"
@@ -100,9 +99,8 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
         raise InvalidArgumentError(f"unknown text option: {error}") from error
     if stem is not None:
         if not (isinstance(stem, str) and stem.isascii()):
-            raise checks.wrong_type("stem", stem, CALLS["stem"].format(stem))
-        stems = {**_OF_TOKENS, "tokenizer": _stemmer(stem, own), "stop_words": None}
-        vectoriser.set_params(**stems)
+            raise checks.wrong_type("stem", stem, say("stem", stem))
+        vectoriser.set_params(**_OF_TOKENS | {"tokenizer": _stemmer(stem, own), "stop_words": None})
     return vectoriser
 
 
@@ -154,8 +152,7 @@ def _warn_of_scripts(texts: list[str]) -> None:
     are_cut = [any(unicodedata.category(sign)[0] == "M" for sign in set(text)) for text in texts]
     are_whole = map(bool, map(_UNSPACED.search, texts))
     signs = 2 * n_kept < n_letters, *(2 * sum(x) > len(texts) for x in (are_whole, are_cut))
-    told = CALLS["scripts"].format(1 - n_kept / max(n_letters, 1)).split("|")
-    for why in [*compress(told, signs)][:1]:
+    for why in [*compress(say("scripts", 1 - n_kept / max(n_letters, 1)).split("|"), signs)][:1]:
         warn(why + CALLS["letters"], DataWarning)
 
 
@@ -163,7 +160,7 @@ def _warn_of_items(texts: list[str]) -> None:
     """Warn of lists of items, such as baskets: a few words each, and no sentences."""
     texts = [html.unescape(text) for text in texts if text.strip()]
     if 2 * sum(map(bool, map(re.compile(_TIMES).match, texts))) > len(texts):
-        warn(CALLS["items counted"].format(texts[0], _TIMES), DataWarning)
+        warn(say("items counted", texts[0], _TIMES), DataWarning)
         return
     for sep in (*";|,", "||", " / ", "\n"):
         items = [item for text in texts for x in text.split(sep) if (item := x.strip())]
@@ -182,26 +179,26 @@ def _warn_of_items(texts: list[str]) -> None:
             rest = rf"[^{key}]*[^{key}\s]" if is_plain else rf"\s*(?:\([^()]*\)|[^{key}\s(])"
             option = argument("token_pattern", rf"[^{key}\s](?:{rest}){'?*'[not is_plain]}")
             option += f", {argument('lowercase', False)}" * (items != [x.lower() for x in items])
-            warn(CALLS["lists"].format(sep=sep, option=option), DataWarning)
+            warn(say("lists", sep=sep, option=option), DataWarning)
             return
 
 
 def _warn_of_labels(texts: list[str]) -> None:
     """Warn of markup, headers of mails, and lines that begin with the same labels, as speakers."""
     code, found = "text", list[str]()
-    for pattern, what, own in _LABELS:
+    for pattern, what, own in _KINDS:
         held = [[x.group(x.re.groups) for x in re.finditer(pattern, text)] for text in texts]
         held = [[_TIME.sub("", x).strip(" \t\n:->") or "0:00" for x in each] for each in held]
         labels = [label for label, n in Counter(chain(*held)).items() if n > 1]
         # Markup is no word, even in a few texts.
-        most = 10 if what == _LABELS[0][1] else 2
+        most = 10 if what == _KINDS[0][1] else 2
         if most * sum(not {*each}.isdisjoint(labels) for each in held) > len(texts):
             found.append(f"{what}, as {some(labels, 4)}")
             code = code.replace("text", own.format(repr(pattern)))
-            if what != _LABELS[0][1]:  # Only markup may stand beside others.
+            if what != _KINDS[0][1]:  # Only markup may stand beside others.
                 break
     if found:
-        warn(CALLS["labels"].format("; ".join(found), code), DataWarning)
+        warn(say("labels", "; ".join(found), code), DataWarning)
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:
@@ -224,8 +221,7 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
     stop_words = import_optional("stop_words", why, "stem")
     known = stop_words.AVAILABLE_LANGUAGES
     if language not in known:
-        given = argument("stop_words", language), ", ".join(known)
-        raise InvalidArgumentError(CALLS["no stop words"].format(*given))
+        raise refusal("no stop words", argument("stop_words", language), ", ".join(known))
     found = stop_words.get_stop_words(language)
     return sorted({token for word in found for token in (word, *analyze(word))})
 

@@ -13,7 +13,7 @@ from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name, whole_number
 from polyabayes._support.sparse_arrays import checked_sparse
 from polyabayes.data.counts import Words, check_values, checked_labels, count_array, distinct
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import CALLS, refusal, say
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 Axes: TypeAlias = tuple[str, ...]
@@ -44,7 +44,7 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
         return (None,) * len(axes)
     if isinstance(labels, Mapping):
         if unknown := [name for name in labels if name not in axes]:
-            raise InvalidArgumentError(CALLS["no axis"].format(unknown[0], axes))
+            raise refusal("no axis", unknown[0], axes)
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
         raise InvalidTypeError(f"labels must map axes to sequences of str, got {labels!r}")
@@ -91,7 +91,7 @@ def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
     if array.dtype.kind not in "iu":
         raise InvalidTypeError(f"coordinates must be integers, got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] != len(axes):
-        raise InvalidArgumentError(CALLS["cells"].format(len(axes), ", ".join(axes), array.shape))
+        raise refusal("cells", len(axes), ", ".join(axes), array.shape)
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(MAX_TOTAL))
     return np.ascontiguousarray(array, dtype=np.int64)
@@ -103,7 +103,7 @@ def refuse_outside(coordinates: Integers, shape: Shape, axes: Axes, least: int =
     if outside.any():
         cell, column = (int(index) for index in np.argwhere(outside)[0])
         told = (cell, coordinates[cell, column], axes[column], shape[column] - 1)
-        raise InvalidCountsError(CALLS["outside"].format(*told))
+        raise InvalidCountsError(say("outside", *told))
 
 
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:
@@ -114,14 +114,14 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     check_values(array, name, MAX_TOTAL, place)
     if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
         told = array.max(), place(int(array.argmax())), array.dtype, np.finfo(array.dtype).nmant + 1
-        raise InvalidCountsError(CALLS["inexact"].format(name, *told))
+        raise InvalidCountsError(say("inexact", name, *told))
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)
     total = (int(high.sum()) << _LOW_BITS) + int(low.sum())
     if total > MAX_TOTAL:
         most = total, counts.max(), place(int(counts.argmax()))
-        raise InvalidCountsError(CALLS["too many"].format(name, *most))
+        raise InvalidCountsError(say("too many", name, *most))
     return counts
 
 

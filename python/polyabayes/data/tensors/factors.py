@@ -14,14 +14,14 @@ from polyabayes._support.output.frames import DataFrame, Series, import_pandas
 from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_place
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.roles import count_column
-from polyabayes.data.names import CALLS
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.data.names import refusal, say
+from polyabayes.exceptions import InvalidTypeError
 
 
 def checked_frame(frame: Any) -> DataFrame:
     """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
     if (table := frame_of(frame)) is None:
-        raise InvalidTypeError(CALLS["no table"].format(type(frame).__name__))
+        raise InvalidTypeError(say("no table", type(frame).__name__))
     return table
 
 
@@ -43,8 +43,7 @@ def one_column(frame: DataFrame, name: Any) -> Series[Any]:
     """The column of this name, which must exist once."""
     n_found = int((frame.columns == name).sum())
     if n_found != 1:
-        told = n_found or "no", name, ", ".join(map(str, frame.columns))
-        raise InvalidArgumentError(CALLS["one column"].format(*told))
+        raise refusal("one column", n_found or "no", name, ", ".join(map(str, frame.columns)))
     return frame[name]
 
 
@@ -52,8 +51,7 @@ def complete_column(frame: DataFrame, name: Any) -> Series[Any]:
     """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
     if (is_missing := column.isna().to_numpy()).any():
-        place = row_place(frame)(int(np.argmax(is_missing)))
-        raise InvalidArgumentError(CALLS["no value there"].format(name, place, [name]))
+        raise refusal("no value there", name, row_place(frame)(int(np.argmax(is_missing))), [name])
     return column
 
 
@@ -71,7 +69,7 @@ def factor(frame: DataFrame, name: Any) -> tuple[Integers, list[str]]:
         except TypeError as error:
             raise InvalidTypeError(f"column {name!r} cannot be sorted: make it text") from error
     if not len(values):
-        raise InvalidArgumentError(CALLS["no value"].format(name))
+        raise refusal("no value", name)
     is_whole = column.dtype.kind == "f" and all(float(value).is_integer() for value in values)
     return codes.astype(np.int64), [str(int(x)) if is_whole else str(x) for x in values]
 

@@ -16,7 +16,7 @@ from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import are_merged, divider, is_further_header
-from polyabayes.data.names import CALLS, NAMES, plain
+from polyabayes.data.names import CALLS, NAMES, plain, say
 from polyabayes.exceptions import DataWarning, argument
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
@@ -38,7 +38,7 @@ def marks_by_column(missing: Any, columns: Iterable[Any]) -> dict[str, list[Any]
     for own in marks.values():
         is_list = isinstance(own, Collection) and not checks.is_single(own)
         if odd := [x for x in own if not np.isscalar(x) and x is not None] if is_list else [own]:
-            raise checks.wrong_type("missing", odd[0], CALLS["no mark"].format(odd[0]))
+            raise checks.wrong_type("missing", odd[0], say("no mark", odd[0]))
     if unknown := marks.keys() - set(map(str, columns)):
         raise checks.wrong("missing", missing, f"names {min(unknown)!r}, which is no column")
     # As numbers and texts of Python: calls in messages hold them.
@@ -70,7 +70,7 @@ def without_missing(
     wrong = [x for x in given if x not in held and str(x).strip().casefold() in alike]
     wrong = wrong or given * held.isdisjoint(given)
     if wrong and not may_lack:
-        raise checks.wrong("missing", wrong[0], CALLS["no such answer"].format(wrong[0]))
+        raise checks.wrong("missing", wrong[0], say("no such answer", wrong[0]))
     return marked
 
 
@@ -94,6 +94,13 @@ def warn_of_answers(
     for _ in range(2):
         shared = {number_of(str(x)) or x for x in chain(*given.values(), *own.values())}
         own = {x: _marks(known[x], shared, is_categorical=hasattr(frame[x], "cat")) for x in items}
+    # Where siblings say in words that an answer is missing, numbers are answers.
+    stems = {x: re.sub(r"\d+", "", str(x)) for x in items}
+    worded = [x for x in items if any(number_of(str(y)) is None for y in known[x])]
+    held = {x: (*own[x], *given.get(str(x), ())) for x in worded}
+    said = {stems[x] for x in worded if any(number_of(str(y)) is None for y in held[x])}
+    for x in (x for x in items if x not in worded and stems[x] in said):
+        own[x] = [y for y in own[x] if (number_of(str(y)) or 0) < 0]
     for item, zero in _zeros({x: [y for y in known[x] if y not in own[x]] for x in items}).items():
         own[item] += [zero] * (zero not in [*frame[item].mode()])
     marks = {mark: [x for x in items if mark in own[x]] for mark in chain(*own.values())}
@@ -101,7 +108,7 @@ def warn_of_answers(
     spellings: dict[Any, dict[str, str]] = {}
     for item, levels in known.items():
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
-            warn(CALLS["merged answers"].format(item=item, code=code), DataWarning)
+            warn(say("merged answers", item=item, code=code), DataWarning)
         if told := choices_of(frame, item, code):
             warn(told, DataWarning)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
@@ -116,12 +123,12 @@ def warn_of_answers(
         if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
             every = {x: [*given.get(str(x), ()), *own[x]] for x in items}
             named = {x: held for x, held in every.items() if held}
-        warn(CALLS["marks"].format(told, argument("missing", named, call)), DataWarning)
+        warn(say("marks", told, argument("missing", named, call)), DataWarning)
     if len(blank) > 1:
-        held = {"missing": argument("missing", [], call), "ticks": ticks_of(frame, blank, code)}
-        warn(CALLS["blanks"].format(some=some(blank, 3), code=code, **held), DataWarning)
+        ways = argument("missing", [], call), ticked(frame, blank, code=code)
+        warn(say("blanks", some(blank, 3), *ways), DataWarning)
     if spellings:
-        warn(CALLS["spellings"].format(some([*spellings], 3), code, spellings), DataWarning)
+        warn(say("spellings", some([*spellings], 3), code, spellings), DataWarning)
 
 
 def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:
@@ -143,11 +150,21 @@ def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:
     return told.format(item=item, sep=sep, code=code, divided=divided)
 
 
-def ticks_of(frame: DataFrame, items: Sequence[Any], code: str = "frame") -> str:
-    """Code of ticks among choices; who ticks none has not answered where one choice is none."""
+def ticked(frame: DataFrame, items: Sequence[Any], change: str = "", code: str = "frame") -> str:
+    """Code of a table, changed, with ticks among choices as answers.
+
+    Who ticks none has not answered where one choice is none, nor who leaves blank all other columns
+    of answers with blanks.
+    """
     ticks = f"{code}[{[*items]}].notna()"
     choices = (str(x).lower() for item in items for x in (item, *frame[item].dropna().unique()))
-    return f"{ticks}.where({ticks}.any(axis=1))" if any("none" in x for x in choices) else ticks
+    ticks += f".where({ticks}.any(axis=1))" * any("none" in x for x in choices)
+    held = {x: y.dropna().astype(str) for x, y in frame.items() if y.isna().any()}
+    rest = [x for x, y in held.items() if x not in items and 1 < y.nunique() < len(y)]
+    every = [*rest, *items] * bool(rest)
+    have_left = every and frame[every].isna().all(axis=1).any()
+    rows = f".dropna(subset={every}, how='all')" if have_left else ""
+    return f"{code}{rows}{change}.assign(**{ticks})"
 
 
 def further_headers(

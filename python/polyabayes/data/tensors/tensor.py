@@ -19,17 +19,11 @@ from polyabayes.data.conversion.frames import flat, name_of, row_names, row_plac
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import canonical_cells, totals, warn_of_sums
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import CALLS, refusal, say
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import Axes, AxisLabels, LabelsLike, Shape
 from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    DataWarning,
-    InvalidArgumentError,
-    InvalidTypeError,
-    argument,
-)
+from polyabayes.exceptions import BudgetExceededError, DataWarning, InvalidTypeError, argument
 
 # Cells above which factors that say the same in each of them are hardly two; labels of an axis.
 _FEW_CELLS, _LABELS_SHOWN = 10, 5
@@ -197,18 +191,19 @@ class CountTensor:
             labels = [row_names(array), [*map(name_of, array.columns)]]
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
-            raise InvalidArgumentError(CALLS["dimensions"].format(len(shape), ", ".join(names)))
+            raise refusal("dimensions", len(shape), ", ".join(names))
 
         def place(position: int) -> str:
             return f"cell {tuple(coordinates[position].tolist())}"
 
         counts = _cells.checked_cell_counts(values, len(values), "array", place)
-        if sums := totals(coordinates, counts) if hasattr(array, "iloc") else []:
+        axes_of = getattr(array, "axes", ())
+        if sums := totals(coordinates, counts, axes_of) if hasattr(array, "iloc") else []:
             odd = {("index", "columns")[k]: [array.axes[k].tolist()[level]] for k, level in sums}
             drop = ", ".join(f"{name}={own}" for name, own in odd.items())
             call = f"CountTensor.from_dense(frame.drop({drop}), {[*names]})"
             told = some([*chain(*odd.values())]), some([names[k] for k, _ in sums]), call
-            warn(CALLS["sums"].format(*told), DataWarning)
+            warn(say("sums", *told), DataWarning)
         return cls._from_cells(coordinates, counts, names, shape, labels, 0)
 
     @classmethod
@@ -261,7 +256,8 @@ class CountTensor:
         DataWarning
             If an unused column may hold the counts, answers may mark missing values or differ only
             in case or blanks, blanks may be answers, a row may be a further header, or a level
-            counts as much as all others of its axis together, in each combination of the others.
+            counts as much as all others of its axis together, in each combination of the others, or
+            is called a total and nearly does.
 
         Examples
         --------
@@ -273,19 +269,18 @@ class CountTensor:
         >>> tensor.labels[1].tolist()
         ['9', '15']
         """
-        table = _factors.checked_frame(frame)
-        axes = [axes] if isinstance(axes, str) else axes
+        table, axes = _factors.checked_frame(frame), [axes] if isinstance(axes, str) else axes
         named = [] if axes is None else checks.entries("axes", axes)
         table = flat(table, named)
         if axes is None and None not in (*table.index.names, table.columns.name):
-            raise checks.wrong("frame", None, CALLS["levels"].format(table.columns.name))
+            raise checks.wrong("frame", None, say("levels", table.columns.name))
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
             raise InvalidTypeError("axes and counts must be names of columns")
         counts = _factors.counts_of_frame(table, None if axes is None else named, counts)
         columns = [x for x in table.columns if x != counts] if axes is None else named
         names = _cells.checked_axes(_factors.axis_names(columns))
         if counts in columns:
-            raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
+            raise refusal("axis and counts", counts)
         table = without_missing(table, columns, missing)
         held = ((x, _factors.one_column(table, x)) for x in columns)
         filled = [x for x, y in held if named or len(getattr(y.dtype, "categories", y.dropna()))]
@@ -293,8 +288,7 @@ class CountTensor:
         if filled and len(filled) < len(columns):
             given = {"axes": _factors.useful(codes, labels, filled), "counts": counts}
             told = ", ".join(argument(x, own) for x, own in given.items() if own is not None)
-            empty = some([x for x in columns if x not in filled], 8)
-            raise InvalidArgumentError(CALLS["no values"].format(empty, told))
+            raise refusal("no values", some([x for x in columns if x not in filled], 8), told)
         call = f"polyabayes.CountTensor.from_frame(frame, {columns}, {counts!r}, "
         call = table.attrs.get("call", call)
         warn_of_answers(table, columns, missing, call, has_counts=counts is not None)
@@ -304,7 +298,7 @@ class CountTensor:
             checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
             if twins := _factors.alike(codes, labels, columns) if len(table) > _FEW_CELLS else []:
                 kept = argument("axes", _factors.useful(codes, labels, columns))
-                warn(CALLS["twins"].format(" and ".join(map(some, twins)), kept), DataWarning)
+                warn(say("twins", " and ".join(map(some, twins)), kept), DataWarning)
             call = f"CountTensor.from_frame({table.attrs.get('code', 'frame')}"
             rest = f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
             warn_of_sums(table, columns, columns, checked, lambda code: call + code + rest)
@@ -422,7 +416,7 @@ class CountTensor:
 
     def _axis_ix(self, name: str) -> int:
         if name not in self.axes:
-            raise InvalidArgumentError(f"no axis {name!r}; the axes are {', '.join(self.axes)}")
+            raise refusal("axes there", name, ", ".join(self.axes))
         return self.axes.index(name)
 
     def rename(self, axes: Mapping[str, str]) -> CountTensor:
@@ -485,10 +479,10 @@ class CountTensor:
         """
         if not self.is_complete:
             cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
-            raise InvalidArgumentError(CALLS["unshown"].format(self.counts[cell], self.axes[axis]))
+            raise refusal("unshown", self.counts[cell], self.axes[axis])
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > checks.whole_number("max_bytes", max_bytes):
-            raise BudgetExceededError(CALLS["bytes"].format(self.shape, n_bytes, max_bytes))
+            raise BudgetExceededError(say("bytes", self.shape, n_bytes, max_bytes))
         array = np.zeros(self.shape, dtype=np.int64)
         array[tuple(self.coordinates.T)] = self.counts
         return array
@@ -522,7 +516,7 @@ class CountTensor:
         """
         pandas = import_pandas()
         if checks.text("counts", counts) in self.axes:
-            raise InvalidArgumentError(f"{counts!r} is an axis; choose another name for the counts")
+            raise refusal("counts are an axis", counts)
         columns: dict[str, Any] = {}
         for axis, levels, labels in zip(self.axes, self.coordinates.T, self.labels, strict=True):
             columns[axis] = levels

@@ -13,7 +13,7 @@ from scipy import sparse
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COUNT, check_lines, numbers_of, shown
 from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
@@ -107,5 +107,5 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[Rows]:
         if are_bad.any():
             row = int(np.argmax(are_bad))
             told = f"{path}, line {first_line + row}: {shown(lines[row].decode())!r}"
-            raise FileFormatError(CALLS["ldac"].format(told, limit, MAX_COUNT))
+            raise FileFormatError(say("ldac", told, limit, MAX_COUNT))
         yield Rows(lengths, ids.astype(np.int32), counts.astype(np.int64))

@@ -14,7 +14,7 @@ from polyabayes._support.machine import memory_of_machine
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.exceptions import DataWarning, FileFormatError, argument
 from polyabayes.io.integers import COUNT, DECIMAL, PLACE, check_lines, is_number, shown
 from polyabayes.io.vocabularies import words_beside
@@ -40,12 +40,12 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     if not transpose and any(path.parent.glob("*barcodes.tsv*")):
         is_known = path.name.removesuffix(".gz").endswith("matrix.mtx")
         how = argument("format", "10x") if is_known else argument("transpose", True)
-        warn(CALLS["of 10x"].format(path, how), DataWarning)
+        warn(say("of 10x", path, how), DataWarning)
     start = re.sub(r"\.\w+(\.gz)?$", "", str(path))
     for names in _BESIDE:
         if all(Path(start + name).is_file() for name in names):
             code = f"pathlib.Path({start!r} + x).read_text().split() for x in {names}"
-            warn(CALLS["beside"].format(path, code), DataWarning)
+            warn(say("beside", path, code), DataWarning)
     return _corpus(path, _content(path), None, transpose=transpose)
 
 
@@ -61,8 +61,7 @@ def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
     *sizes, body = (*content.split(b"\n", 3), b"", b"", b"")[:4]
     for number, line in enumerate(sizes, start=1):
         if not is_number(line.strip()):
-            told = f"{path}, line {number}: {shown(line.decode('utf-8', 'replace'))!r}, not the "
-            raise FileFormatError(f"{told}number of documents, words or lines")
+            raise FileFormatError(say("no size line", path, number, shown(line.decode("latin-1"))))
     content = _BANNER + b" ".join(map(bytes.strip, sizes)) + b"\n" + body
     return _corpus(path, content, vocabulary, transpose=False)
 
@@ -87,7 +86,7 @@ def _corpus(path: Path, content: bytes, vocabulary: Words | None, *, transpose: 
     with reading(path):
         n_rows, n_columns, n_entries, layout, field, symmetry = mminfo(io.BytesIO(content))
         if {field, symmetry} - set(_KINDS):
-            raise FileFormatError(CALLS["no kind"].format(path, field, symmetry, ", ".join(_KINDS)))
+            raise FileFormatError(say("no kind", path, field, symmetry, ", ".join(_KINDS)))
         if symmetry == "symmetric" and n_rows != n_columns:
             raise FileFormatError(f"{path} is symmetric, but of shape {n_rows} x {n_columns}")
         refuse_announced(path, n_rows, n_columns)

@@ -20,8 +20,8 @@ from polyabayes.data.conversion.table import Table
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import CALLS, NAMES, headed, is_headed, named_rows
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PolyabayesError, argument
+from polyabayes.data.names import NAMES, headed, is_headed, named_rows, refusal, say
+from polyabayes.exceptions import FileFormatError, PolyabayesError, argument
 from polyabayes.io.tabular.delimited import LINES_LOOKED_AT, DelimitedTable, Dialect, encoding_code
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
@@ -53,7 +53,7 @@ def read_csv(
         words = argument("columns", [f"word{k}" for k in range(n_names)])
         triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
         told = argument("layout", "wide"), triplets * (n_names == 3), words
-        raise FileFormatError(CALLS["bare"].format(path, *told))
+        raise FileFormatError(say("bare", path, *told))
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -83,7 +83,7 @@ def read_json_lines(
         names |= row.keys()
         n_bytes += len(line)
         if len(rows) * len(names) > _MOST_CELLS + n_bytes:
-            raise FileFormatError(CALLS["names"].format(path, number, len(names), len(rows)))
+            raise FileFormatError(say("names", path, number, len(names), len(rows)))
     code = f"pandas.read_json({str(path)!r}, lines=True, dtype=False{encoding_code(encoding)})"
     with content_of(path):
         frame = import_pandas().DataFrame(rows, index=lines).rename_axis("line")
@@ -101,8 +101,7 @@ def read_json_lines(
         lengths = {x: len("".join(map(str, nested.values(x)))) for x in sorted(texts - above)}
         text = max(lengths, key=lambda x: (x.endswith(f".{named}"), lengths[x]))
         ids = headed(nested.names, ((options.get("ids") or "id").lower(), *NAMES["document"]))
-        told = f"its texts are within objects: use {nested.call(text=text, ids=ids)}"
-        raise FileFormatError(f"{path}: {told}") from error
+        raise FileFormatError(say("within", path, nested.call(text=text, ids=ids))) from error
 
 
 def corpus_of_table(
@@ -121,11 +120,10 @@ def corpus_of_table(
         ids = named.ids or next(iter(named_first), named_rows(table.names))
         wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
         if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
-            told = [argument("transpose", True), *map(argument, ("ids", "metadata"))]
-            raise InvalidArgumentError(CALLS["transpose"].format(*told))
+            raise refusal("transpose", *map(argument, ("transpose", "ids", "metadata")))
         named, table.is_turned = wide, True
         if ids in table.names and not table.is_distinct(ids):
-            raise InvalidArgumentError(CALLS["words twice"].format(ids, table.call(ids=ids)))
+            raise refusal("words twice", ids, table.call(ids=ids))
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:

@@ -29,7 +29,7 @@ from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.table import PADDED, Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
-from polyabayes.data.names import CALLS, NAMES
+from polyabayes.data.names import NAMES, say
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
 from polyabayes.io.integers import is_number, parsed_count, shown
 
@@ -41,7 +41,6 @@ LINES_LOOKED_AT = 20
 _BLOCK_ROWS = 512
 _LONGEST_FIELD, _MOST_NOTES = 1 << 30, 100
 _SEPARATORS, _NO_SEPARATORS = ",\t;|", '0123456789+-.eE\r\n"'
-_NO_COUNT = "no count; write 0 where there is none"
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
 
@@ -71,7 +70,7 @@ class Dialect:
             object.__setattr__(self, "sep", "\t")
         sep = self.sep or ","
         if not (isinstance(sep, str) and len(sep) == 1 and sep.isascii()) or sep in _NO_SEPARATORS:
-            raise checks.wrong("sep", sep, CALLS["sep"].format(sep))
+            raise checks.wrong("sep", sep, say("sep", sep))
         checks.whole_number("skiprows", self.skiprows, least=0, most=sys.maxsize)
         check_encoding(self.encoding)
 
@@ -135,8 +134,8 @@ class DelimitedTable(Table):
                 told = f"; if notes or totals, without lines {some([*odd])}, {self.call(change)}"
             elif self.may_lack_header:
                 told = f"; if each line is a list of words, {self.as_lists}"
-                told += CALLS["ragged"].format(self.call()) * (max(odd.values()) < n_names)
-            raise _refused(path, line, CALLS["fields"].format(n_fields, more, n_names, told))
+                told += say("ragged", self.call()) * (max(odd.values()) < n_names)
+            raise _refused(path, line, say("fields", n_fields, more, n_names, told))
 
     @property
     def as_frame(self) -> str:
@@ -196,7 +195,7 @@ class DelimitedTable(Table):
         count_of = np.zeros(len(self._texts), np.int64)
         for code in np.flatnonzero(np.bincount(codes.ravel())):
             text = self._texts[code].strip()
-            count_of[code], mistake = parsed_count(text) if text else (0, _NO_COUNT)
+            count_of[code], mistake = parsed_count(text) if text else (0, say("no count"))
             if not mistake and text.endswith(".000") and self.written.get("thousands") == ".":
                 mistake = f"the count {text!r} may be in thousands"
             if mistake:
@@ -205,8 +204,7 @@ class DelimitedTable(Table):
                 raise _refused(self.path, self.lines[row], reason)
         starts = range(0, self.n_rows, _BLOCK_ROWS)
         parts = [sparse.csr_matrix(count_of[codes[k : k + _BLOCK_ROWS]]) for k in starts]
-        counts: CountMatrix = sparse.vstack(parts, format="csr")
-        return counts
+        return sparse.vstack(parts, format="csr")
 
     def numbers(self, name: str) -> Any:
         """A column of numbers: integers if all are written as such, else floats."""
@@ -262,13 +260,13 @@ class DelimitedTable(Table):
             told += self.call(ids=self.given.get("ids") or (names[0] if self.is_turned else None))
             if number_of(twice[0]) is not None:
                 known = columns_of(len(names), list(map(number_of, names)).count(None))
-                told = CALLS["head"].format(argument("columns", known), argument("transpose", True))
+                told = say("head", argument("columns", known), argument("transpose", True))
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
         if second and dialect.columns is None and len(names) > 1:
             last = first[second[0] - 1][0]
-            warn(CALLS["headers"].format(self.path, line + 1, last), DataWarning)
+            warn(say("headers", self.path, line + 1, last), DataWarning)
             self._skipped += range(line, last)
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
@@ -284,12 +282,12 @@ class DelimitedTable(Table):
         if is_title and n_fields > len(names):
             start = first[sizes.index(n_fields)][0] - 1
             told = argument("skiprows", start) + then(skiprows=start)
-            raise _refused(self.path, line, CALLS["above"].format(names[0], n_fields, told))
+            raise _refused(self.path, line, say("above", shown(names[0]), n_fields, told))
         if len(names) == n_fields == 1:
             # Such a table would be read as one column of texts.
             fields = first[0][1][0].split()
             if len(fields) == len(names[0].split()) > 1 and all(map(is_number, fields[1:])):
-                told = f"{len(fields)} columns with blanks between them: use {argument('sep', ' ')}"
+                told = say("blanks between", len(fields), argument("sep", " "))
                 raise _refused(self.path, line, told)
         has_more = {len(x) for _, x in first} == {len(names) + 1} == {max(sizes, default=0)}
         is_first = names[0].lower() in NAMES["document"] + NAMES["text"] * (not dialect.sep)
@@ -297,7 +295,7 @@ class DelimitedTable(Table):
         if has_more and dialect.columns is None and not (is_first and self.sep != " "):
             if len({held[0] for _, held in first}) < len(first):
                 known = [argument("columns", x) for x in ([*names, "last"], ["", *names])]
-                told = CALLS["short header"].format(*known, argument("skiprows", line))
+                told = say("short header", *known, argument("skiprows", line))
                 raise _refused(self.path, line, told)
             # R does not name the column of the row names, and pandas makes it the index.
             names[:0], self.keys = [""], {"": None}
@@ -375,7 +373,7 @@ def records_of(path: Path, dialect: Dialect, into: list[Dialect] | None = None) 
         reason += f"; if blanks divide fields, use {argument('sep', ' ')}" * may_be_blanks
         given = {"skiprows": dialect.skiprows, "names": dialect.columns, "keep_default_na": False}
         told = "".join(f", {x}={held!r}" for x, held in given.items() if held or held is False)
-        told = CALLS["quotes"].format(str(path), sep, told + encoding_code(dialect.encoding))
+        told = say("quotes", str(path), sep, told + encoding_code(dialect.encoding))
         raise _refused(path, line, reason + told) from error
 
 
@@ -397,7 +395,8 @@ def separator_of(lines: list[str]) -> str | None:
     It is the one that most of the other lines have as often, since names, as those of taxa, may
     have others, and else the most frequent. If the header has none, it is one of the other lines,
     equally often in each: before numbers only, or twice and more below a title. Below a comment it
-    is in each. The header of a column of texts stands for none, since texts hold any character.
+    is in each. Notes without one may stand above or below more than half of the others. The header
+    of a column of texts stands for none, since texts hold any character.
     """
     plain = ["".join(line.split('"')[::2]) for line in lines]
     held = {sep: [line.count(sep) for line in plain] for sep in _SEPARATORS}
@@ -411,9 +410,12 @@ def separator_of(lines: list[str]) -> str | None:
     others = [line for line in plain[1:] if line.strip() and not line.startswith("#")]
     is_title, is_comment = " " in plain[0].strip(), plain[0].startswith("#")
     for sep in _SEPARATORS:
-        n_found = {line.count(sep) for line in others} or {0}
+        places = [k for k, line in enumerate(others) if sep in line] or [0]
+        rows = others[places[0] : places[-1] + 1]
+        rows = rows if 2 * len(rows) > len(others) and len(rows) > 1 else others
+        n_found = {line.count(sep) for line in rows} or {0}
         # A title stands above a header.
-        fields = {text.strip() for line in others[is_title:] for text in line.split(sep)[1:]} - {""}
+        fields = {text.strip() for line in rows[is_title:] for text in line.split(sep)[1:]} - {""}
         are_numbers = bool(fields) and all(map(is_like_a_number, fields))
         is_told = are_numbers or (is_title and min(n_found) > 1)
         if min(n_found) and (is_comment or (is_told and len(n_found) == 1)):

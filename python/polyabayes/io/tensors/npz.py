@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from polyabayes._support.files import content_of, replacing
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive
@@ -25,7 +25,7 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
     """
     arrays = read_archive(path, _PARTS, prefix="labels_")
     if lacking := [part for part in _PARTS if part not in arrays]:
-        raise FileFormatError(CALLS["no tensor"].format(path, lacking[0]))
+        raise FileFormatError(say("no tensor", path, lacking[0]))
     names, shape = arrays["axes"].ravel().tolist(), arrays["shape"].ravel().tolist()
     if others := arrays.keys() - {f"labels_{name}" for name in names} - set(_PARTS):
         raise FileFormatError(f"{path} holds the array {min(others)!r:.60}, but no such axis")

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.names import CALLS
+from polyabayes.data.names import say
 from polyabayes.data.tensors import cells as _cells
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
@@ -95,7 +95,7 @@ def _read_cells(path: Path, shape: _cells.Shape | None) -> NDArray[np.uint64]:
                 row, axis = outside[0]
                 filled = (n for n, line in enumerate(cells.split(b"\n")) if line.strip())
                 told = first_line + next(islice(filled, int(row), None)), axis + 1, table[row, axis]
-                raise FileFormatError(CALLS["no coordinate"].format(path, *told))
+                raise FileFormatError(say("no coordinate", path, *told))
             tables.append(table)
     if n_axes is None:
         raise FileFormatError(f"{path} holds no cells; give the shape of an empty tensor")
@@ -120,7 +120,7 @@ def _read_modes(path: Path) -> tuple[_cells.Axes, _cells.Shape, _cells.AxisLabel
     modes = content.get("modes") if isinstance(content, dict) else None
     are_named = isinstance(modes, list) and all(isinstance(mode, dict) for mode in modes)
     if not modes or not are_named or not all({"name", "size"} <= mode.keys() for mode in modes):
-        raise FileFormatError(CALLS["modes"].format(path))
+        raise FileFormatError(say("modes", path))
     with files.content_of(path):
         axes = _cells.checked_axes([mode["name"] for mode in modes])
         labels = _cells.checked_axis_labels([mode.get("labels") for mode in modes], axes)
