@@ -404,14 +404,14 @@ class Chooser:
     def _result(self, *, ended: bool) -> SizeChoice:
         """The choice from the fits so far; `ended` says whether the race was completed."""
         race, curve, wanted = self.race, self._curve(), self._open()
-        n_folds, of_best = self._plan.n_folds, race.n_folds(curve.best)
+        of_best = race.n_folds(curve.best)
         top, _ = race.scores(curve.best)
         rows: list[dict[str, Any]] = []
         gain = Difference(np.nan, np.nan, np.nan)
         for size, behind in curve.behind.items():
             # By fold, so that means have the same bits in any order of the fits.
             fits = [race.fits[size][fold] for fold in sorted(race.fits[size])]
-            is_whole = len(fits) == of_best == n_folds
+            is_whole = 1 < len(fits) == of_best
             if rows:
                 gain = curve.difference(size, rows[-1]["size"])
             rows.append(
@@ -426,7 +426,7 @@ class Chooser:
                     "gain_std_error": gain.std_error,
                     "probability": chance(behind) if is_whole else np.nan,
                     "n_folds": len(fits),
-                    "dropped": len(fits) < n_folds and size not in wanted,
+                    "dropped": len(fits) < of_best and size not in wanted,
                     "stability": stability(fits),
                     **mean_figures(fits),
                     "seconds": sum(fit.seconds for fit in fits),
