@@ -68,19 +68,20 @@ def test_a_poor_first_fit_does_not_decide(monkeypatch):
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 @pytest.mark.parametrize("spread", [0.0, 0.004])
 def test_a_curve_without_a_bend_is_smooth(monkeypatch, spread):
-    """Its sizes within 0.05 are trained until errors are small; the tolerance's size is on it."""
+    """Sizes within 0.05 are trained on two folds or more; the curve tells the tolerance's."""
     found, made = fits_of(monkeypatch, without_end, spread=spread)
     assert found.recommended == min(found.equally_good)
     assert found.best == 200
     for row in found.rows:
         if row["behind"] <= 0.05:
-            assert row["behind_std_error"] <= 0.003
+            assert row["n_folds"] > 1
+            assert row["behind_std_error"] <= 0.01
             true = without_end(200) - without_end(row["size"])
             assert abs(row["behind"] - true) <= 3 * row["behind_std_error"]
     assert {row["n_folds"] for row in found.rows if row["behind"] > 0.1} == {1}
     # 131 topics lose 0.01; neighbours of a tenth are near enough.
     assert abs(found.within(0.01) - 131) <= 15
-    assert len(made) == len(set(made)) < 45
+    assert len(made) == len(set(made)) <= 20
     wide, _ = fits_of(monkeypatch, without_end, spread=spread, tolerance=0.03)
     assert 60 <= wide.recommended <= 80
 

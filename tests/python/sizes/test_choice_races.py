@@ -90,8 +90,8 @@ def test_a_size_far_behind_in_each_of_two_groups_is_dropped():
     assert race.chance_to_stay(2, 1) == race.behind(2, 1)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_a_smooth_curve_covers_the_truth(grouped):
+@pytest.mark.parametrize(("grouped", "n_folds"), [(False, 5), (True, 5), (False, 2)])
+def test_a_smooth_curve_covers_the_truth(grouped, n_folds):
     """Differences of 200 races at 95 %: documents have slopes and noise of their own, fits too.
 
     The true scores are no polynomial in 1 / sqrt(size), and only the first fold has 32 topics.
@@ -101,11 +101,11 @@ def test_a_smooth_curve_covers_the_truth(grouped):
     for _ in range(200):
         lengths = rng.integers(20, 200, 200)
         groups = rng.integers(0, 60, 200) if grouped else None
-        folds = folds_of(lengths, 5, rng, groups)
+        folds = folds_of(lengths, n_folds, rng, groups)
         units = rng.normal(size=200)[groups] if grouped else rng.normal(size=200)
         race = Race(folds, lengths, groups)
         for size in sizes:
-            for fold in range(1 if size == 32 else 5):
+            for fold in range(1 if size == 32 else n_folds):
                 own = folds == fold
                 scores = true[size] + 0.02 * units[own] * np.log(size) + 0.004 * rng.normal()
                 values = lengths[own] * scores + 0.2 * rng.normal(size=own.sum())
@@ -122,8 +122,9 @@ def test_a_smooth_curve_covers_the_truth(grouped):
     assert np.sqrt(np.mean(np.square(noise))) == pytest.approx(0.004, rel=0.15)
     quantile = stats.t.ppf(0.975, curve.freedom)
     assert 0.92 < np.mean(np.abs(errors) < quantile) <= 0.99
-    # Its errors are smaller than those of single sizes.
-    assert found.std_error < race.difference(200, 128).std_error
+    # Its errors are smaller than those of single sizes, which do not know the noise of two folds.
+    if n_folds > 2:
+        assert found.std_error < race.difference(200, 128).std_error
 
 
 def test_few_fits_have_no_smooth_curve():

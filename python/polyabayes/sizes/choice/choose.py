@@ -55,8 +55,8 @@ def choose_n_components(
     smallest such size is recommended. Without `sizes`, the search tries a geometric grid on one
     fold and extends it while the last doubling gains enough. If the curve bends, the search refines
     the grid around the recommended size until neighbours differ by a tenth; the other folds are for
-    sizes on which the answer depends. If it has no bend, a smooth curve through the scores on all
-    folds gives the losses and the size for the tolerance, which is then trained as well. Fits keep
+    sizes on which the answer depends. If it has no bend, a smooth curve through the scores on two
+    folds or more gives the losses and the size for the tolerance, which is trained as well. Fits keep
     the best of two starts (or of `n_init`, if larger), which are longer than in ``fit``, so that
     topics are rarely merged.
 

@@ -26,7 +26,7 @@ _APART = 1.21
 # Gain of a topic that counts as none, as a share of the mean gain of the topics up to there.
 _NO_GAIN = 0.02
 # Fewest degrees of freedom for the noise of fits on a smooth curve.
-_LEAST_FREEDOM = 5
+_LEAST_FREEDOM = 3
 
 
 class Smooth(NamedTuple):
@@ -51,7 +51,7 @@ class Smooth(NamedTuple):
 
     @classmethod
     def of(cls, race: Race, sizes: Collection[int]) -> Self | None:
-        """The curve through some sizes, or None if there are too few fits."""
+        """The curve through some sizes, or None if there are too few fits, or one fold."""
         fits = [(size, fold) for size in sorted(sizes) for fold in sorted(race.fits[size])]
         folds = np.array([fold for _, fold in fits])
         x = np.array([size for size, _ in fits]) ** -0.5
@@ -60,7 +60,7 @@ class Smooth(NamedTuple):
         lines = np.column_stack([levels, levels * x[:, np.newaxis], x**2])
         residuals = np.eye(len(fits)) - lines @ np.linalg.pinv(lines)
         freedom = float(np.trace(residuals))
-        if freedom < _LEAST_FREEDOM - 0.5:
+        if freedom < _LEAST_FREEDOM - 0.5 or len(np.unique(folds)) < 2:
             return None
         values = np.zeros((len(fits), len(race.folds)))
         for row, (size, fold) in zip(values, fits, strict=True):
@@ -150,11 +150,6 @@ class Curve(NamedTuple):
         return cls(
             best, behind, good, elbows, allowed, near, recommended, by_loss, difference, smooth
         )
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether there is no bend, and losses decide or errors are not known yet."""
-        return not self.elbows and (self.by_loss or self.smooth is None)
 
     @property
     def rises(self) -> bool:

@@ -69,7 +69,7 @@ def expected_fits(most: int, n_folds: int) -> dict[int, int]:
 
     One fold of the coarse grid. A bend among its first sizes takes one fold of sizes between the
     largest two, and all folds of the largest and of two between. Beyond them the curve is smooth:
-    all folds of the largest three sizes and of two between.
+    two folds of the largest three sizes and of two between.
     """
     sizes = coarse(most)
     while sizes[-1] < most:
@@ -80,4 +80,4 @@ def expected_fits(most: int, n_folds: int) -> dict[int, int]:
         tried = sorted({*tried, *(middle(*gap) for gap in pairwise(tried))})
     if may_bend:
         return dict.fromkeys([*sizes, *tried], 1) | dict.fromkeys({most, *tried[1:3]}, n_folds)
-    return dict.fromkeys(sizes, 1) | dict.fromkeys(tried[::2], n_folds)
+    return dict.fromkeys(sizes, 1) | dict.fromkeys(tried[::2], 2)

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
-from itertools import pairwise
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,11 +58,10 @@ _WIDE_RATIO = 1.5
 _AIM = 0.9
 # Share of the tolerance below which a difference, with its error, does not matter.
 _EQUAL = 0.2
-# Sizes within this loss in nats per token are trained on further folds, and others between them,
-# until the errors of their losses are at most the second number. Where the curve bends, only the
-# smallest of them and the smallest within the tolerance; none where the answer is the smallest
-# equally good size.
-_SHOWN, _ERROR = 0.05, 0.003
+# Sizes within this loss in nats per token are trained on further folds, until the errors of their
+# losses are at most the tolerance. Where the curve bends, only the smallest of them and the
+# smallest within the tolerance; none where the answer is the smallest equally good size.
+_SHOWN = 0.05
 
 # Bursty topics are named where words repeat this many times as often as expected, or more.
 # benches/choice/bursts.py: 4 to 7 times on AP; 0.9 to 1.1 on planted LDA, 1.6 to 1.9 at s = 20.
@@ -188,42 +187,37 @@ class Chooser:
         return any_run
 
     def _next_folds(self) -> list[tuple[int, int]]:
-        """The first two folds on which open sizes were not scored, or all folds of a new size."""
-        folds, jobs = range(self._plan.n_folds), []
+        """The next two folds of open sizes, or one if nothing bends; else folds of a new size."""
+        curve, jobs = self._curve(), []
         for size in self._open():
-            left = [(size, fold) for fold in folds if fold not in self.race.fits[size]]
-            jobs += left[:2]
-        return jobs or [(size, fold) for size in self._on_curve() for fold in folds]
+            folds = (fold for fold in range(self._plan.n_folds) if fold not in self.race.fits[size])
+            jobs += [(size, fold) for fold in islice(folds, 2 if curve.elbows else 1)]
+        new = product(self._on_curve(), range(self.race.n_folds(curve.best)))
+        return jobs or list(new)
 
     def _on_curve(self) -> list[int]:
-        """The size that a smooth curve asks for, or one that makes its losses more certain."""
+        """The size at which a smooth curve reaches the tolerance."""
         curve = self._curve()
-        if self._given or curve.smooth is None or not curve.is_bare:
+        if self._given or curve.smooth is None:
             return []
         least, aim = (curve.smooth.smallest(curve.best, x * curve.tolerance) for x in (1.0, _AIM))
         least = int(_FINE_RATIO * least)
-        if curve.near > least:
-            wanted = [min(aim, least)]
-        else:
-            smallest = min(self._uncertain(curve), default=np.inf)
-            shown = [size for size in curve.behind if smallest <= size <= curve.best]
-            wide = [gap for gap in pairwise(shown) if gap[1] > _RATIO * gap[0]]
-            wanted = [grid.middle(*gap) for gap in wide[:1]]
-        return [size for size in wanted if size not in self.race.fits]
+        wanted = min(aim, least)
+        return [wanted] if curve.near > least and wanted not in self.race.fits else []
 
     def _uncertain(self, curve: Curve) -> list[int]:
         """Sizes whose losses are shown, if uncertain.
 
         Where the curve bends, only the smallest within the loss that is shown and the tolerance.
         """
-        if self._given or not (curve.by_loss or curve.is_bare):
+        if self._given or (curve.elbows and not curve.by_loss):
             return []
         shown = [size for size, lost in curve.behind.items() if lost.mean <= _SHOWN]
-        if not curve.is_bare:
+        if curve.elbows:
             shown = [shown[0], curve.near]
         elif curve.smooth is None:
             return shown
-        return [size for size in shown if not curve.behind[size].std_error <= _ERROR]
+        return [size for size in shown if not curve.behind[size].std_error <= curve.tolerance]
 
     def _open(self) -> list[int]:
         """Sizes whose remaining folds may change the answer; of given sizes, all that are kept.
@@ -235,8 +229,8 @@ class Chooser:
         if self._given:
             return kept
         uncertain = self._uncertain(curve)
-        if curve.is_bare:
-            return sorted({curve.best, curve.near, *uncertain})
+        if not curve.elbows:
+            return sorted({curve.best, *uncertain}) if uncertain else []
         # A smaller size within the tolerance may be the answer.
         margin = curve.tolerance if curve.by_loss else 0.0
         equal = self._equal(curve)
@@ -363,7 +357,7 @@ class Chooser:
         found, bend = [], curve.possible_bend
         if bend is not None:
             found += grid.finer(tried, bend, bend, _RATIO)
-        if curve.is_bare:
+        if not curve.elbows:
             if curve.is_coarse and curve.smooth is None:
                 found += grid.finer(tried, 0, curve.near, _WIDE_RATIO)
             if found or curve.smooth is not None or self._next_folds():
@@ -410,14 +404,14 @@ class Chooser:
     def _result(self, *, ended: bool) -> SizeChoice:
         """The choice from the fits so far; `ended` says whether the race was completed."""
         race, curve, wanted = self.race, self._curve(), self._open()
-        n_folds, of_best = self._plan.n_folds, race.n_folds(curve.best)
+        of_best = race.n_folds(curve.best)
         top, _ = race.scores(curve.best)
         rows: list[dict[str, Any]] = []
         gain = Difference(np.nan, np.nan, np.nan)
         for size, behind in curve.behind.items():
             # By fold, so that means have the same bits in any order of the fits.
             fits = [race.fits[size][fold] for fold in sorted(race.fits[size])]
-            is_whole = len(fits) == of_best == n_folds
+            is_whole = 1 < len(fits) == of_best
             if rows:
                 gain = curve.difference(size, rows[-1]["size"])
             rows.append(
@@ -432,7 +426,7 @@ class Chooser:
                     "gain_std_error": gain.std_error,
                     "probability": chance(behind) if is_whole else np.nan,
                     "n_folds": len(fits),
-                    "dropped": len(fits) < n_folds and size not in wanted,
+                    "dropped": len(fits) < of_best and size not in wanted,
                     "stability": stability(fits),
                     **mean_figures(fits),
                     "seconds": sum(fit.seconds for fit in fits),

@@ -82,9 +82,9 @@ class SizeChoice(Result):
         * ``behind_lower``, ``behind_upper``: its 95 % interval by Student's t.
         * ``gain``, ``gain_std_error``: the same, to the next smaller size tried.
         * ``probability``: of predicting new documents at least as well as the best size, by
-          Student's t of ``behind``; NaN unless both were scored on all folds.
+          Student's t of ``behind``; NaN unless both were scored on the same folds, two or more.
         * ``n_folds``, ``dropped``: folds scored, one fit each, and whether the size was dropped
-          before the last fold.
+          before the last fold of the best size.
         * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
           ``exclusivity``; ``seconds`` of the fits.
         * ``repeats``: how many times as often two tokens of a held-out document are the same word
