@@ -203,6 +203,8 @@ class Chooser:
     def _open(self) -> list[int]:
         """Sizes whose remaining folds may change the answer; of given sizes, all that are kept.
 
+        Without a bend, sizes whose losses are uncertain, and the best one.
+
         Of sizes whose differences to the best size do not matter, only the smallest counts. The
         size below the recommended one gets some folds, since its first fit may have been poor.
         """
@@ -211,8 +213,8 @@ class Chooser:
             return kept
         if not curve.elbows:
             errors = {size: curve.behind[size].std_error for size in curve.close}
-            wanted = {size for size in errors if not errors[size] <= curve.tolerance}
-            wanted = set(errors) if curve.smooth is None else wanted
+            is_new, most = curve.smooth is None, curve.tolerance
+            wanted = {size for size in errors if is_new or not errors[size] <= most}
             return sorted({curve.best, *wanted}) if wanted else []
         # A smaller size within the tolerance may be the answer.
         margin = self._limits.tolerance or 0.0
