@@ -65,12 +65,18 @@ const WALK: f64 = 40.0;
 /// and with j all join others with probability Π_{i<m<=j} m/(a+m) = E[B^(j-i)], B ~ Beta(i+1, a):
 /// the next table opens after a geometric number of customers, given B. Cost: about a (`WALK` +
 /// ln(n / (`WALK` a))) steps instead of n.
+#[inline]
 pub fn crt<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
+    // Most words have no token in most topics.
+    if n < 2 { n.into() } else { crt_of_several(n, a, rng) }
+}
+
+fn crt_of_several<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
     // The float is below the end of u32 or saturates there.
     let walked = n.min((WALK * a.max(1.0)) as u32);
     let opens = |&i: &u32| rng.random::<f64>() * (a + f64::from(i)) < a;
     // The first customer opens a table.
-    let mut n_tables = u64::from(n > 0) + (1..walked).filter(opens).count() as u64;
+    let mut n_tables = 1 + (1..walked).filter(opens).count() as u64;
     if walked == n {
         return n_tables;
     }

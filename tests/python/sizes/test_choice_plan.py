@@ -68,12 +68,12 @@ def test_a_poor_first_fit_does_not_decide(monkeypatch):
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 @pytest.mark.parametrize("spread", [0.0, 0.004])
 def test_a_curve_without_a_bend_is_smooth(monkeypatch, spread):
-    """Sizes within 0.05 are trained on two folds or more; the curve tells the tolerance's."""
+    """Sizes within 0.1 are trained on two folds or more; the curve tells the tolerance's."""
     found, made = fits_of(monkeypatch, without_end, spread=spread)
     assert found.recommended == min(found.equally_good)
     assert found.best == 200
     for row in found.rows:
-        if row["behind"] <= 0.05:
+        if row["behind"] <= 0.1:
             assert row["n_folds"] > 1
             assert row["behind_std_error"] <= 0.01
             true = without_end(200) - without_end(row["size"])

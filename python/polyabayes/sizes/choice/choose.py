@@ -56,9 +56,9 @@ def choose_n_components(
     fold and extends it while the last doubling gains enough. If the curve bends, the search refines
     the grid around the recommended size until neighbours differ by a tenth; the other folds are for
     sizes on which the answer depends. If it has no bend, a smooth curve through the scores on two
-    folds or more gives the losses and the size for the tolerance, which is trained as well. Fits keep
-    the best of two starts (or of `n_init`, if larger), which are longer than in ``fit``, so that
-    topics are rarely merged.
+    folds or more gives the losses and the size for the tolerance, which is trained as well. Fits
+    keep the best of two starts (or of `n_init`, if larger), which are longer than in ``fit``, so
+    that topics are rarely merged.
 
     By evidence: allocation models are compared by posterior probabilities, with parameters
     integrated out. These depend on the prior: if you do not know the concentration, average over

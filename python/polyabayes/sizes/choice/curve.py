@@ -27,6 +27,8 @@ _APART = 1.21
 _NO_GAIN = 0.02
 # Fewest degrees of freedom for the noise of fits on a smooth curve.
 _LEAST_FREEDOM = 3
+# Sizes that leave as many on two folds: a level and a slope for each, and the curvature.
+LEAST_SIZES = 4
 
 
 class Smooth(NamedTuple):
@@ -113,8 +115,7 @@ class Curve(NamedTuple):
     is the smallest of them, or within the tolerance if one is given. `near` is the smallest size
     within the tolerance, by default 0.01. At an elbow, the gain per topic falls sharply; the
     sharpest elbow is first. Without elbows, `smooth` is a curve through the best sizes, and
-    `difference` compares those on it. `by_loss` says whether sizes are sought by their losses, not
-    by their chance to be as good as the best.
+    `difference` compares those on it.
     """
 
     best: int
@@ -124,7 +125,6 @@ class Curve(NamedTuple):
     tolerance: float
     near: int
     recommended: int
-    by_loss: bool
     difference: Callable[[int, int], Difference]
     smooth: Smooth | None
 
@@ -146,10 +146,12 @@ class Curve(NamedTuple):
         allowed = TOLERANCE if tolerance is None else tolerance
         near = min(size for size, found in behind.items() if found.mean <= allowed)
         recommended = good[0] if tolerance is None else min(good[0], near)
-        by_loss = tolerance is not None or (not elbows and near < good[0])
-        return cls(
-            best, behind, good, elbows, allowed, near, recommended, by_loss, difference, smooth
-        )
+        return cls(best, behind, good, elbows, allowed, near, recommended, difference, smooth)
+
+    @property
+    def close(self) -> list[int]:
+        """Sizes that share a smooth curve, if there is no bend."""
+        return [size for size, found in self.behind.items() if found.mean <= _SMOOTH]
 
     @property
     def rises(self) -> bool:

@@ -19,7 +19,7 @@ from polyabayes.exceptions import Interrupted
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
-from polyabayes.sizes.choice.curve import Curve
+from polyabayes.sizes.choice.curve import LEAST_SIZES, Curve
 from polyabayes.sizes.choice.fits import (
     ARRAYS,
     FoldFit,
@@ -58,11 +58,6 @@ _WIDE_RATIO = 1.5
 _AIM = 0.9
 # Share of the tolerance below which a difference, with its error, does not matter.
 _EQUAL = 0.2
-# Sizes within this loss in nats per token are trained on further folds, until the errors of their
-# losses are at most the tolerance. Where the curve bends, only the smallest of them and the
-# smallest within the tolerance; none where the answer is the smallest equally good size.
-_SHOWN = 0.05
-
 # Bursty topics are named where words repeat this many times as often as expected, or more.
 # benches/choice/bursts.py: 4 to 7 times on AP; 0.9 to 1.1 on planted LDA, 1.6 to 1.9 at s = 20.
 _OFTEN = 1.1
@@ -205,22 +200,10 @@ class Chooser:
         wanted = min(aim, least)
         return [wanted] if curve.near > least and wanted not in self.race.fits else []
 
-    def _uncertain(self, curve: Curve) -> list[int]:
-        """Sizes whose losses are shown, if uncertain.
-
-        Where the curve bends, only the smallest within the loss that is shown and the tolerance.
-        """
-        if self._given or (curve.elbows and not curve.by_loss):
-            return []
-        shown = [size for size, lost in curve.behind.items() if lost.mean <= _SHOWN]
-        if curve.elbows:
-            shown = [shown[0], curve.near]
-        elif curve.smooth is None:
-            return shown
-        return [size for size in shown if not curve.behind[size].std_error <= curve.tolerance]
-
     def _open(self) -> list[int]:
         """Sizes whose remaining folds may change the answer; of given sizes, all that are kept.
+
+        Without a bend, sizes whose losses are uncertain, and the best one.
 
         Of sizes whose differences to the best size do not matter, only the smallest counts. The
         size below the recommended one gets some folds, since its first fit may have been poor.
@@ -228,11 +211,13 @@ class Chooser:
         kept, curve = self._kept(), self._curve()
         if self._given:
             return kept
-        uncertain = self._uncertain(curve)
         if not curve.elbows:
-            return sorted({curve.best, *uncertain}) if uncertain else []
+            errors = {size: curve.behind[size].std_error for size in curve.close}
+            is_new, most = curve.smooth is None, curve.tolerance
+            wanted = {size for size in errors if is_new or not errors[size] <= most}
+            return sorted({curve.best, *wanted}) if wanted else []
         # A smaller size within the tolerance may be the answer.
-        margin = curve.tolerance if curve.by_loss else 0.0
+        margin = self._limits.tolerance or 0.0
         equal = self._equal(curve)
         wanted = {curve.best, curve.recommended, min(equal), *([curve.near] if margin else [])}
         for size in set(kept).difference(equal):
@@ -244,7 +229,7 @@ class Chooser:
         below = [size for size in kept if size < curve.recommended]
         if below and self.race.n_folds(below[-1]) < _FOLDS_OF_NEIGHBOURS:
             wanted.add(below[-1])
-        return sorted(wanted.intersection(kept).union(uncertain))
+        return sorted(wanted.intersection(kept))
 
     def _equal(self, curve: Curve) -> list[int]:
         """The best size, and kept sizes whose differences to it do not matter."""
@@ -360,9 +345,11 @@ class Chooser:
         if not curve.elbows:
             if curve.is_coarse and curve.smooth is None:
                 found += grid.finer(tried, 0, curve.near, _WIDE_RATIO)
+            if not found and curve.smooth is None and len(curve.close) < LEAST_SIZES:
+                found += grid.finer(tried, 0, curve.close[0], _FINE_RATIO)
             if found or curve.smooth is not None or self._next_folds():
                 return sorted(set(found))
-        if not curve.by_loss:
+        if self._limits.tolerance is None:
             chances = self._chances() | dict.fromkeys(self._equal(curve), 1.0)
             found += _finer(tried, chances, curve.best, self._may_gain)
         elif curve.is_coarse:
