@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
@@ -17,6 +18,7 @@ from polyabayes._support.arrays import Integers
 from polyabayes._support.output.tables import some
 from polyabayes._support.sparse_arrays import checked_sparse
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.numbers import told_of_thousands
 from polyabayes.data.names import CALLS, NAMES, NO_WORD, refusal, say
 from polyabayes.exceptions import DataWarning, InvalidCountsError, InvalidTypeError, argument
 
@@ -30,6 +32,7 @@ _EXPOSURES = (1e-100, 1e100)
 _OF_DOCUMENTS = re.compile("|".join(NAMES["names of documents"]))
 _OF_GENES = re.compile("|".join(NAMES["names of words"]))
 _LABELS_LOOKED_AT = 10
+_BASE = re.compile("|".join(NAMES["base"]))
 # A row is taken for the sum of a block beside it if its counts are one of so many per row.
 _COINCIDENCES = 50
 
@@ -87,11 +90,14 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
         return
     words = [not _counts_no_word(x) for x in (() if others is None else others)]
     sums = sums_of(counts if all(words) else counts[:, words])
+    sums += [row for row in _subtotals(counts, labels) if row not in sums]
     # A row that is called so need not be exact, but is the largest; words are seldom capitals.
     sizes = np.asarray(counts.sum(axis=1)).ravel()
     if (largest := int(np.argmax(sizes))) not in sums and sizes[largest] < sizes.sum():
         name = str(labels[largest]).strip(" :")
         sums += [largest] * (name.lower() in NAMES["totals"] and name != name.lower())
+    # Beside totals, tables tell the numbers of persons or documents.
+    sums += [k for k, x in enumerate(labels) if sums and k not in sums and _BASE.fullmatch(str(x))]
     no_gene = labels[[*map(_counts_no_word, labels)]]
     for why, odd in (("count no gene or taxon", no_gene), ("may be sums of others", labels[sums])):
         if len(odd):
@@ -103,14 +109,28 @@ def _counts_no_word(label: Any) -> bool:
     return bool(NO_WORD.fullmatch(str(label).strip(" :").lower()))
 
 
+def _subtotals(counts: Any, labels: Any) -> list[int]:
+    """Rows that are the sum of those whose names begin with theirs, before a blank or a sign."""
+    order, keys = sorted(range(len(labels)), key=lambda k: str(labels[k])), _keys(counts)
+    names, found = [str(labels[k]) for k in order], list[int]()
+    for k, (row, name) in enumerate(zip(order, names, strict=True)):
+        if not all(x.startswith(name) for x in names[k + 1 : k + 3]) or k + 2 >= len(names):
+            continue
+        end = bisect_right(names, f"{name}\U0010ffff")
+        is_sum = keys[order[k + 1 : end]].sum() == keys[row]
+        are_parts = is_sum and not any(x[len(name)].isalnum() for x in names[k + 1 : end])
+        if are_parts and counts[order[k + 1 : end]].nnz > counts[[row]].nnz > 1:
+            found.append(row)
+    return found
+
+
 def sums_of(counts: Any) -> list[int]:
     """Rows that are the sum of all others, of all before them, or of a block beside them.
 
     Sums are of several columns, and somewhere two counts are added. Those that are found are left
     out of further sums.
     """
-    # Rows and sums of rows are equal if their keys are; these may overflow.
-    keys = counts @ np.random.default_rng(0).integers(2**62, size=counts.shape[1])
+    keys = _keys(counts)
     left, found = np.flatnonzero(keys), list[int]()
     while True:
         own, n_found = keys[left], len(found)
@@ -122,6 +142,11 @@ def sums_of(counts: Any) -> list[int]:
         if len(found) == n_found:
             return sorted(found)
         left = left[~np.isin(left, found)]
+
+
+def _keys(counts: Any) -> NDArray[np.int64]:
+    """Numbers by which rows and sums of rows are equal; they may overflow."""
+    return np.asarray(counts @ np.random.default_rng(0).integers(2**62, size=counts.shape[1]))
 
 
 def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[tuple[int, Any]]:
@@ -276,6 +301,7 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
         if (wrong := is_wrong(values)).any():
             position = int(np.argmax(wrong))
             told += f": {values[position]} at {place(position)}; counts are whole numbers from 0 "
+            remedy += told_of_thousands(values[wrong][:_LABELS_LOOKED_AT].tolist())
             raise InvalidCountsError(f"{told}to {largest}: {remedy}")
 
 

@@ -293,12 +293,17 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         column = weights or wholes[-1]
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
         factors = [x for x in levels if 1 < levels[x] < table.n_rows and not NAMED.fullmatch(x)]
+        # Numbers that recur by chance are no axes without labels.
+        factors = factors if any(map(table.are_labels, factors)) else []
         given = argument("counts", table.keys.get(column, column))
         shares = [x for x in levels if any(number % 1 for number in table.numbers_of(x))]
         axes = [table.keys.get(x, x) for x in levels if x not in (*shares, column)]
         given += f" and {argument('axes', axes)}" * bool(shares)
         parts = column, _WHY[weights is None], given, argument("axes", factors or table.names)
-        ways = [say("may hold counts", *parts), *[_crossed(table, wholes)] * (len(wholes) > 1)]
+        ways = [
+            say("may hold counts", *parts),
+            *[_crossed(table, wholes)] * (1 < len(wholes) < len(table.names)),
+        ]
         raise InvalidArgumentError("; ".join(ways[:: -1 if _are_levels(wholes) else 1]))
     return None
 
@@ -332,13 +337,18 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) ->
     headers = NAMES["may count"] + NAMES["weights"] * bool(axes)
     ended = [x for x in wholes if re.search("|".join(NAMES["ends of counts"]), x)]
     column = named = headed(wholes, headers) or next(iter(ended), None)
+    several: list[str] = []
     if named is None and wholes and axes:
         others = [x for x in table.names if x not in wholes and not table.is_distinct(x)]
         held = (np.unique([*map(str, table.values(x))], return_counts=True)[1] for x in others)
         chance = np.prod([np.sum((sizes / table.n_rows) ** 2) for sizes in held])
         is_cell = table.n_rows**2 * chance >= 2 and table.is_distinct(*others)
-        column = wholes[0] if is_cell or table.is_distinct(*axes) else None
+        if is_cell or table.is_distinct(*axes):
+            within = [x for x in wholes if all(table.differs_within(x, y) for y in axes)]
+            several = table.totals_among(wholes) or within or wholes
+            column = several[0]
     if column is not None:
         given = argument("counts" if axes else "count", table.keys.get(column, column))
+        given += f" (or one of {some(several[1:], 8)})" * bool(several[1:])
         told = say("left out counts", column, _WHY[named is None], given)
         warn(told + f"; {_crossed(table, wholes)}" * _are_levels(wholes), DataWarning)

@@ -218,12 +218,13 @@ def _is_no_answer(label: str) -> bool:
 
 
 def _zeros(known: Mapping[Any, list[Any]]) -> dict[Any, Any]:
-    """0, as a number or text, of items with answers from 0 to n, where more have those from 1."""
+    """0, as a number or text, of items from 0 to n, where more that are called alike begin at 1."""
     held = {x: {number_of(str(y)): y for y in levels} for x, levels in known.items()}
     ends = {x: len({0, *own}) for x, own in held.items()}
     scales = [x for x, n in ends.items() if {0, *held[x]} == {*range(n)} and n > 2]
-    size = Counter((0 in held[x], ends[x]) for x in scales)
-    odd = [x for x in scales if 0 in held[x] and size[True, ends[x]] < size[False, ends[x]]]
+    kinds = {x: (ends[x], re.sub(r"\d+", "", str(x))) for x in scales}
+    size = Counter((0 in held[x], kinds[x]) for x in scales)
+    odd = [x for x in scales if 0 in held[x] and size[True, kinds[x]] < size[False, kinds[x]]]
     return {x: held[x][0] for x in odd}
 
 

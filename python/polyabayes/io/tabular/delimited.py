@@ -131,7 +131,8 @@ class DelimitedTable(Table):
             if self.n_rows and are_outside and are_counts and len(odd) <= _MOST_NOTES:
                 self._skipped += [x - 1 for x in odd]
                 change = self.completion() if "text" not in self.given else ""
-                told = f"; if notes or totals, without lines {some([*odd])}, {self.call(change)}"
+                where = f"line{'s' * (len(odd) > 1)} {some([*odd])}"
+                told = f"; if notes or totals, without {where}, {self.call(change)}"
             elif self.may_lack_header:
                 told = f"; if each line is a list of words, {self.as_lists}"
                 told += say("ragged", self.call()) * (max(odd.values()) < n_names)
@@ -393,13 +394,18 @@ def separator_of(lines: list[str]) -> str | None:
     """The separator of a header outside quotes; None if there is none.
 
     It is the one that most of the other lines have as often, since names, as those of taxa, may
-    have others, and else the most frequent. If the header has none, it is one of the other lines,
+    have others, and else the most frequent. Below a title, it is that of a header of quoted fields
+    and of the line behind. If the header has none, it is one of the other lines,
     equally often in each: before numbers only, or twice and more below a title. Below a comment it
     is in each. Notes without one may stand above or below more than half of the others. The header
     of a column of texts stands for none, since texts hold any character.
     """
     plain = ["".join(line.split('"')[::2]) for line in lines]
     held = {sep: [line.count(sep) for line in plain] for sep in _SEPARATORS}
+    for sep, n in held.items():
+        header = re.compile(rf'"[^"]*"({re.escape(sep)}"[^"]*")+\s*').fullmatch
+        if any(header(line) and n[k : k + 1] == n[k + 1 : k + 2] for k, line in enumerate(lines)):
+            return sep
     # R names one column less.
     n_alike = {sep: n.count(n[0]) + n.count(n[0] + 1) for sep, n in held.items()}
     sep = max(_SEPARATORS, key=lambda sep: (held[sep][0] > 0, n_alike[sep], held[sep][0]))
