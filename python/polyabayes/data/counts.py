@@ -1,7 +1,5 @@
 """Counts in canonical form, checked, and what among them may be sums of others."""
 
-from __future__ import annotations
-
 import os
 import re
 from bisect import bisect_right
@@ -17,13 +15,12 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
 from polyabayes._support.output.tables import some
 from polyabayes._support.sparse_arrays import checked_sparse
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import told_of_thousands
-from polyabayes.data.names import CALLS, NAMES, NO_WORD, refusal, say
-from polyabayes.exceptions import DataWarning, InvalidCountsError, InvalidTypeError, argument
+from polyabayes.data.names import CALLS, NAMES, NO_WORD, refusal, say, warn
+from polyabayes.exceptions import InvalidCountsError, InvalidTypeError, argument
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
-Words: TypeAlias = "NDArray[np.object_]"
+Words: TypeAlias = NDArray[np.object_]
 T = TypeVar("T", bound=Iterable[Any])
 
 MAX_COUNT = 2**32 - 1
@@ -102,7 +99,7 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
     for why, odd in (("count no gene or taxon", no_gene), ("may be sums of others", labels[sums])):
         if len(odd):
             call = CALLS[f"without {what}"].format(odd.tolist())
-            warn(f"{what} that {why}: {some(odd.tolist())}; if so, use {call}", DataWarning)
+            warn(f"{what} that {why}: {some(odd.tolist())}; if so, use {call}")
 
 
 def _counts_no_word(label: Any) -> bool:
@@ -179,7 +176,7 @@ def warn_if_turned(words: Any, ids: Any) -> None:
         is_turned = all(map(pattern.fullmatch, labels)) or (labels is words and are_counted)
         is_turned |= labels is ids and len(genes) > 1
         if len(labels) > 1 and is_turned:
-            warn(say("turned", what, labels[0], argument("transpose", True)), DataWarning)
+            warn(say("turned", what, labels[0], argument("transpose", True)))
 
 
 def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
@@ -363,4 +360,4 @@ def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[
     sums = {names[k]: str(held[names[k]][1][level]) for k, level in found}
     if sums := {x: level for x, level in sums.items() if x in told or x in left}:
         code = f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({[*sums.values()]}).all(axis=1)]"
-        warn(say("sums", some([*sums.values()]), some([*sums]), call(code)), DataWarning)
+        warn(say("sums", some([*sums.values()]), some([*sums]), call(code)))

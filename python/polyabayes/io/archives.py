@@ -1,7 +1,5 @@
 """Arrays of ``.npz`` files, checked against the size of the file before memory is allocated."""
 
-from __future__ import annotations
-
 import math
 import zipfile
 from collections.abc import Sequence

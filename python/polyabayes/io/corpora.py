@@ -1,7 +1,5 @@
 """Reading and writing corpora of any format."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What a file is, by its name and its first lines, and the call that reads it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

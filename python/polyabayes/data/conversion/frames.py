@@ -1,7 +1,5 @@
 """Tables of pandas, polars, pyarrow and Hugging Face."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date
@@ -191,7 +189,7 @@ class FrameTable(Table):
         return self.frame[list(names)]
 
 
-def _kind_of(column: Series[Any]) -> Kind:
+def _kind_of(column: "Series[Any]") -> Kind:
     dtype_kind = getattr(column.dtype, "kind", "O")
     if dtype_kind in _NUMERIC_KINDS:
         return "number"

@@ -1,7 +1,5 @@
 """Numbers as people write them: with separators of thousands, decimal commas, and dashes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable

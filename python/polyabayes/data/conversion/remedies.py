@@ -1,7 +1,5 @@
 """Calls that read a table which is refused, by how it looks."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator

@@ -6,8 +6,6 @@ A table holds documents as texts or lists of tokens (a row per document), in lon
 document and word) or in wide form (a row per document and a column per word).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -18,13 +16,21 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import is_year
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import paired, remedy
 from polyabayes.data.conversion.table import Table, are_merged
-from polyabayes.data.names import NAMED, NAMES, counts_nothing, headed, is_headed, refusal, say
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
+from polyabayes.data.names import (
+    NAMED,
+    NAMES,
+    counts_nothing,
+    headed,
+    is_headed,
+    refusal,
+    say,
+    warn,
+)
+from polyabayes.exceptions import InvalidArgumentError, argument
 
 # Largest number of levels of a column of whole numbers that is taken as an axis without asking.
 _FEW_LEVELS = 2
@@ -66,7 +72,7 @@ class NamedColumns:
                 raise refusal("two roles", argument(field.name, name), argument(other, name))
 
     @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> NamedColumns:
+    def taken_from(cls, options: dict[str, Any]) -> "NamedColumns":
         """The columns that options name; other options are left."""
         names = [field.name for field in fields(cls) if field.name in options]
         return cls(**{name: options.pop(name) for name in names})
@@ -155,14 +161,14 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         told = pairs or told + remedy(table, names, labels or names, ids)
         raise InvalidArgumentError(f"{table.title} has the columns {some(table.names, 8)}; {told}")
     if is_headed(table.row_label, "words in rows") and ids is None:
-        warn(say("rows", table.title, table.row_label, table.call(".T")), DataWarning)
+        warn(say("rows", table.title, table.row_label, table.call(".T")))
     if not is_wide and table.n_rows > 1:
         _warn_of_names(table, words, ids)
         if table.row_names is None and named.ids is None:
             left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
             _warn_of_triplets(table, [name for name in names if name not in left_out])
     if merged := [name for name in named.metadata if are_merged(table.values(name))]:
-        warn(say("merged", some(merged), table.title), DataWarning)
+        warn(say("merged", some(merged), table.title))
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -192,7 +198,7 @@ def _warn_of_lists(table: Table, word: str) -> None:
     """
     places = table.values("token_id") if "token_id" in table.names else ()
     if ranges := [x for x in places if re.fullmatch(r"\d+-\d+", str(x))]:
-        warn(say("ranges", ranges[0], table.call(say("no ranges"))), DataWarning)
+        warn(say("ranges", ranges[0], table.call(say("no ranges"))))
     words = [x.strip() for x in table.values(word)[:_ROWS_LOOKED_AT] if isinstance(x, str)]
     for sep in (r"\s*;\s*", r"\s*\|+\s*", r"\s*,\s*", r"\s+/\s+", r"\s*\n\s*"):
         lists = [re.split(sep, x) for x in words]
@@ -200,7 +206,7 @@ def _warn_of_lists(table: Table, word: str) -> None:
         sizes, is_shared = [*map(len, lists)], 2 * len(first & rest) > len(rest)
         if is_shared and 2 * sizes.count(1) < len(sizes) and len({*sizes}) > 1:
             told = table.call(say("divided", word=word, sep=sep))
-            warn(say("word lists", word, table.title, told), DataWarning)
+            warn(say("word lists", word, table.title, told))
 
 
 def _text_column(table: Table, names: list[str]) -> str | None:
@@ -238,7 +244,7 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
         own = odd[0] if is_id and (units or not counts_nothing(odd[0])) else None
         named = [*given, *(name for name in odd if name != own)]
         both = table.options(ids=own, metadata=named or None), table.options(ids=ids, layout="wide")
-        warn(say("names read", table.title, some(odd), *both), DataWarning)
+        warn(say("names read", table.title, some(odd), *both))
 
 
 def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
@@ -257,7 +263,7 @@ def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
             told = say("triplets", some(names), table.title, options, table.options(layout="wide"))
             if are_named:
                 raise InvalidArgumentError(told)
-            warn(f"{told}; they are read as rows of counts", DataWarning)
+            warn(f"{told}; they are read as rows of counts")
 
 
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
@@ -351,4 +357,4 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) ->
         given = argument("counts" if axes else "count", table.keys.get(column, column))
         given += f" (or one of {some(several[1:], 8)})" * bool(several[1:])
         told = say("left out counts", column, _WHY[named is None], given)
-        warn(told + f"; {_crossed(table, wholes)}" * _are_levels(wholes), DataWarning)
+        warn(told + f"; {_crossed(table, wholes)}" * _are_levels(wholes))

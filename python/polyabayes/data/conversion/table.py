@@ -1,7 +1,5 @@
 """A table of named columns, and code that reads it, for messages."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Checks that bring cells of a count tensor into canonical form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 

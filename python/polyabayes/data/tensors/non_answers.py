@@ -1,7 +1,5 @@
 """What stands in a table of answers and is no answer: codes, labels, further headers, sums."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,11 +11,10 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import are_merged, divider, is_further_header
-from polyabayes.data.names import CALLS, NAMES, plain, say
-from polyabayes.exceptions import DataWarning, argument
+from polyabayes.data.names import CALLS, NAMES, plain, say, warn
+from polyabayes.exceptions import argument
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
@@ -86,7 +83,7 @@ def warn_of_answers(
     code = frame.attrs.get("code", "frame")
     alone, told = further_headers(frame, items, has_counts=has_counts)
     if alone:
-        warn(told, DataWarning)
+        warn(told)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
     # Numbers that are marks of one item are marks of others, if they end their scales.
@@ -108,9 +105,9 @@ def warn_of_answers(
     spellings: dict[Any, dict[str, str]] = {}
     for item, levels in known.items():
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
-            warn(say("merged answers", item=item, code=code), DataWarning)
+            warn(say("merged answers", item=item, code=code))
         if told := choices_of(frame, item, code):
-            warn(told, DataWarning)
+            warn(told)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
         if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
@@ -123,12 +120,12 @@ def warn_of_answers(
         if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
             every = {x: [*given.get(str(x), ()), *own[x]] for x in items}
             named = {x: held for x, held in every.items() if held}
-        warn(say("marks", told, argument("missing", named, call)), DataWarning)
+        warn(say("marks", told, argument("missing", named, call)))
     if len(blank) > 1:
         ways = argument("missing", [], call), ticked(frame, blank, code=code)
-        warn(say("blanks", some(blank, 3), *ways), DataWarning)
+        warn(say("blanks", some(blank, 3), *ways))
     if spellings:
-        warn(say("spellings", some([*spellings], 3), code, spellings), DataWarning)
+        warn(say("spellings", some([*spellings], 3), code, spellings))
 
 
 def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:

@@ -1,7 +1,5 @@
 """NumPy archives: those of ``scipy.sparse.save_npz``, with further parts of a corpus."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

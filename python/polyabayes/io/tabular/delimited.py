@@ -1,7 +1,5 @@
 """Delimited files such as CSV and TSV, parsed by Python's csv module."""
 
-from __future__ import annotations
-
 import csv
 import re
 import sys
@@ -22,14 +20,14 @@ from polyabayes._support import checks
 from polyabayes._support.files import check_encoding, text_lines
 from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import quiet, warn
+from polyabayes._support.warnings import quiet
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
 from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.table import PADDED, Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
-from polyabayes.data.names import NAMES, say
+from polyabayes.data.names import NAMES, say, warn
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
 from polyabayes.io.integers import is_number, parsed_count, shown
 
@@ -267,7 +265,7 @@ class DelimitedTable(Table):
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
         if second and dialect.columns is None and len(names) > 1:
             last = first[second[0] - 1][0]
-            warn(say("headers", self.path, line + 1, last), DataWarning)
+            warn(say("headers", self.path, line + 1, last))
             self._skipped += range(line, last)
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]

@@ -1,7 +1,5 @@
 """Tables of factors in CSV and Parquet files: a column per axis, and optionally one of counts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

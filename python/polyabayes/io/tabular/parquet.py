@@ -1,7 +1,5 @@
 """Parquet files: whole tables, and documents of tables in blocks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
