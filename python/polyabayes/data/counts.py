@@ -23,15 +23,13 @@ CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
 Words: TypeAlias = NDArray[np.object_]
 T = TypeVar("T", bound=Iterable[Any])
 
-MAX_COUNT = 2**32 - 1
-_EXPOSURES = (1e-100, 1e100)
-# Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
-_OF_DOCUMENTS = re.compile("|".join(NAMES["names of documents"]))
-_OF_GENES = re.compile("|".join(NAMES["names of words"]))
-_LABELS_LOOKED_AT = 10
-_BASE = re.compile("|".join(NAMES["base"]))
+MAX_COUNT, _EXPOSURES = 2**32 - 1, (1e-100, 1e100)
+# Names of cells, samples and texts; of genes, units of taxonomy and types of mutations; and of what
+# percentages are of.
+_KINDS = "names of documents", "names of words", "base"
+_OF_DOCUMENTS, _OF_GENES, _BASE = (re.compile("|".join(NAMES[x])) for x in _KINDS)
 # A row is taken for the sum of a block beside it if its counts are one of so many per row.
-_COINCIDENCES = 50
+_LABELS_LOOKED_AT, _COINCIDENCES = 10, 50
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -111,13 +109,10 @@ def _subtotals(counts: Any, labels: Any) -> list[int]:
     order, keys = sorted(range(len(labels)), key=lambda k: str(labels[k])), _keys(counts)
     names, found = [str(labels[k]) for k in order], list[int]()
     for k, (row, name) in enumerate(zip(order, names, strict=True)):
-        if not all(x.startswith(name) for x in names[k + 1 : k + 3]) or k + 2 >= len(names):
-            continue
-        end = bisect_right(names, f"{name}\U0010ffff")
-        is_sum = keys[order[k + 1 : end]].sum() == keys[row]
-        are_parts = is_sum and not any(x[len(name)].isalnum() for x in names[k + 1 : end])
-        if are_parts and counts[order[k + 1 : end]].nnz > counts[[row]].nnz > 1:
-            found.append(row)
+        parts = order[k + 1 : bisect_right(names, f"{name}\U0010ffff")]
+        is_sum = len(parts) > 1 and keys[parts].sum() == keys[row]
+        are_parts = is_sum and not any(str(labels[x])[len(name)].isalnum() for x in parts)
+        found += [row] * bool(are_parts and counts[parts].nnz > counts[[row]].nnz > 1)
     return found
 
 
@@ -312,10 +307,9 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
     # lexsort is many times slower on keys that are not contiguous.
     order = np.lexsort(np.ascontiguousarray(coordinates.T[::-1]))
     coordinates, counts = coordinates[order], counts[order]
-    is_first = np.ones(len(counts), dtype=bool)
-    is_first[1:] = (coordinates[1:] != coordinates[:-1]).any(axis=1)
-    sums = np.add.reduceat(counts, np.flatnonzero(is_first))
-    return np.ascontiguousarray(coordinates[is_first]), sums
+    first = np.ones(len(counts), dtype=bool)
+    first[1:] = (coordinates[1:] != coordinates[:-1]).any(axis=1)
+    return np.ascontiguousarray(coordinates[first]), np.add.reduceat(counts, np.flatnonzero(first))
 
 
 def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[int, int]]:

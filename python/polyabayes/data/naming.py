@@ -108,7 +108,7 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
         lists = {column: list(x) for column, x in arrays.items() if not hasattr(x, "dtype")}
         frame = pandas.DataFrame(arrays | lists)
         are_by_place = all(columns[column] is x for column, x in rows.items())
-        frame = frame if are_by_place else frame.set_axis(list(names), axis=0)
+        frame = frame if are_by_place else frame.set_axis([*names], axis=0)
         return frame, f"pandas.DataFrame({name})"
     except (TypeError, ValueError) as error:
         raise refusal("values", argument(name), error) from error

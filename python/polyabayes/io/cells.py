@@ -17,8 +17,7 @@ from polyabayes.io.matrices.matrix_market import read_matrix_market
 from polyabayes.io.tabular.delimited import Dialect, records_of
 
 _MATRIX, _BARCODES = "matrix.mtx", "barcodes.tsv"
-_FEATURES = ("features.tsv", "genes.tsv", "peaks.bed")
-_WORDS = {"id": 0, "name": 1}
+_FEATURES, _WORDS = ("features.tsv", "genes.tsv", "peaks.bed"), {"id": 0, "name": 1}
 _Parts: TypeAlias = "tuple[Any, list[str], list[str], list[str]]"
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import counted
 from polyabayes.data.conversion import sources
 from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_names
@@ -176,9 +175,7 @@ def ids_of(table: Table, roles: Roles) -> list[str] | None:
     return table.row_names if roles.ids is None else [*map(name_of, table.complete(roles.ids))]
 
 
-def _beside(
-    table: Table, roles: Roles, exposure: str | None, rows: Any = None
-) -> tuple[Any, DataFrame | None]:
+def _beside(table: Table, roles: Roles, exposure: str | None, rows: Any = None) -> tuple[Any, Any]:
     """Sizes and metadata of documents; `rows` are the documents of rows, which must agree."""
     sizes = None if exposure is None else checked_exposure(table.numbers(exposure), table.n_rows)
     if rows is None:

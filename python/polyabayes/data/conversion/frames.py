@@ -19,9 +19,8 @@ from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, v
 from polyabayes.data.names import refusal
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
-_NUMERIC_KINDS, _TIME_KINDS = "biufc", "mM"
-# Rows among which the names of columns stand under a title.
-_ROWS_LOOKED_AT = 20
+# Kinds of types, and rows among which the names of columns stand under a title.
+_NUMERIC_KINDS, _TIME_KINDS, _ROWS_LOOKED_AT = "biufc", "mM", 20
 
 
 def frame_of(table: Any) -> DataFrame | None:

@@ -49,10 +49,8 @@ def is_cell(text: str) -> bool:
 def _divides(sign: str, column: Collection[str]) -> bool:
     """Whether a sign divides thousands in a column: of all its numbers, only the large have it."""
     held = [x.strip() for x in column if not is_dash(x)]
-    large = [x for x in held if sign in x]
-    grouped = re.compile(rf"[1-9]\d?\d?({re.escape(sign)}\d{{3}})+")
-    are_small = all(re.fullmatch(r"\d{1,3}", x) for x in held if sign not in x)
-    return 0 < len(large) < len(held) and are_small and all(map(grouped.fullmatch, large))
+    number = re.compile(rf"\d{{1,3}}|[1-9]\d?\d?({re.escape(sign)}\d{{3}})+")
+    return 0 < sum(sign in x for x in held) < len(held) and all(map(number.fullmatch, held))
 
 
 def label_order(labels: Iterable[str]) -> list[str]:
@@ -63,20 +61,22 @@ def label_order(labels: Iterable[str]) -> list[str]:
     return sorted(numbers, key=lambda text: numbers[text] or 0)
 
 
-def options_of_numbers(columns: Collection[Collection[str]], sep: str) -> dict[str, Any]:
-    """Options of pandas by which the texts of all columns are numbers; empty if it needs none.
+def options_of_numbers(values: Iterable[Collection[Any]], sep: str) -> dict[str, Any]:
+    """Options of pandas by which the texts of columns of counts are numbers; empty if none.
 
     In files with semicolons, and where small numbers are written without one, a point before three
     digits divides thousands; beside such columns, numbers without signs are years or codes.
     """
+    # A column of nothing but marks of counts kept back has none, as asterisks in place of strands.
+    held = [{x for x in y if isinstance(x, str)} for y in values if not all(map(is_kept_back, y))]
+    columns = [own for own in held if all(map(is_cell, own))]
     texts = {*chain(*columns)}
     dashes = sorted(filter(is_dash, texts))
     divided = {sign for sign in ".," if any(_divides(sign, own) for own in columns)}
     plain = {*chain(*(own for own in columns if divided and all(map(str.isdigit, own))))}
     numbers = {text.strip() for text in texts - plain if text not in dashes}
-    n_pointed = sum("." in text for text in numbers)
-    may_divide = {".": (sep == ";" and n_pointed) or 0 < n_pointed < len(numbers)}
-    may_divide |= {",": sep != ";" or "," in divided}
+    is_semi, n_pointed = sep == ";", sum("." in text for text in numbers)
+    may_divide = {".": 0 < n_pointed < len(numbers) + is_semi, ",": "," in divided or not is_semi}
     options: dict[str, Any] = {}
     for pattern, given in _WRITTEN.items():
         thousands = given.get("thousands", "")

@@ -16,10 +16,9 @@ from polyabayes.data.names import NAMED, NAMES, OF_KINDS, counts_nothing, headed
 Name: TypeAlias = str | None
 Names: TypeAlias = list[str]
 
-# Answers to a question have so many levels, and one more for so many rows.
-_FEW_LEVELS = 10
-# Texts have so many words on average, unlike answers.
-_WORDS = 4
+# Answers to a question have so many levels, and one more for so many rows. Texts have so many words
+# on average, unlike answers.
+_FEW_LEVELS, _WORDS = 10, 4
 
 
 def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
@@ -181,10 +180,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         return [f"If its rows are words, use {turned}"]
     if is_long:
         options = table.options(document=document, word=term, count=counted)
-        told = say("one counts", some(may_count, 8)) if may_count[1:] else ""
-        told += f"{'without count, ' * bool(may_count)}each row counts once"
-        told = f" ({told})" * (count is None)
-        found.append(f"with a row for each word of a document, use {options}{told}")
+        one = say("one counts", some(may_count, 8)) * bool(may_count[1:])
+        told = f" ({one}{'without count, ' * bool(may_count)}each row counts once)"
+        found.append(f"with a row for each word of a document, use {options}{told * (not count)}")
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
@@ -266,9 +264,8 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], ids: Name, chang
     if code.startswith("pandas.") and rows is not None and not (table.written or change):
         return table.options(**given, transpose=True)
     labels = ([rows] if rows is not None else labels) * (table.row_names is None)
-    held = {x: {*map(str, table.values(x))} for x in table.names}
-    places = [x for x in (given["metadata"] or ()) if x in labels or table.holds_whole_numbers(x)]
-    places = [x for x in held if x in (*labels, *places) and len(held[x]) > 1]
+    places = [x for x in given["metadata"] or () if x in labels or table.holds_whole_numbers(x)]
+    places = [x for x in table.names if x in (*labels, *places)]
     # Names that recur are told apart by what stands beside them, as places of a chromosome.
     if labels and not table.is_distinct(*labels) and table.is_distinct(*places):
         labels = places

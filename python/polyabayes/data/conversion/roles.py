@@ -20,26 +20,15 @@ from polyabayes.data.conversion.frames import is_year
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import paired, remedy
 from polyabayes.data.conversion.table import Table, are_merged
-from polyabayes.data.names import (
-    NAMED,
-    NAMES,
-    counts_nothing,
-    headed,
-    is_headed,
-    refusal,
-    say,
-    warn,
-)
+from polyabayes.data.names import NAMED, NAMES, counts_nothing, headed, is_headed, say, warn
 from polyabayes.exceptions import InvalidArgumentError, argument
 
-# Largest number of levels of a column of whole numbers that is taken as an axis without asking.
-_FEW_LEVELS = 2
-# Largest share of distinct values in a column of a long table.
-_FEW_DISTINCT = 2 / 3
+# Largest number of levels of a column of whole numbers that is taken as an axis without asking, and
+# largest share of distinct values in a column of a long table; rows in which lists among words are
+# looked for.
+_FEW_LEVELS, _FEW_DISTINCT, _ROWS_LOOKED_AT = 2, 2 / 3, 1_000
 # Why a column may hold counts: by its name, or by the rows.
 _WHY = "its name is one of counts", "no two rows have the same levels"
-# Rows in which lists among words are looked for.
-_ROWS_LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +58,8 @@ class NamedColumns:
             name = getattr(self, field.name)
             other = field.name if name is None else role_of.setdefault(str(name), field.name)
             if other != field.name:
-                raise refusal("two roles", argument(field.name, name), argument(other, name))
+                both = argument(field.name, name), argument(other, name)
+                raise InvalidArgumentError(say("two roles", *both))
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> "NamedColumns":
@@ -119,7 +109,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     if (text := named.text) is None:
         lower = {name.lower() for name in rest if table.kind(name) != "text"}
         if lower.issuperset({"types", "tokens"}) and len(lower) == len(rest):
-            raise refusal("summary", table.title, table.options(layout="wide"))
+            raise InvalidArgumentError(say("summary", table.title, table.options(layout="wide")))
         if long := _long_columns(table, named, rest):
             _warn_of_lists(table, long[1])
             if len(long) == 2:
@@ -146,7 +136,7 @@ def _refuse_headers(table: Table) -> None:
     is_named = any(table.given.get(x) for x in ("document", "ids", "text"))
     if same and (is_named or any(number_of(str(x)) is not None for x in chain(*held.values()))):
         code = table.call(f".loc[lambda rows: rows[{first!r}] != {first!r}]")
-        raise refusal("names again", table.place(same[0]), code)
+        raise InvalidArgumentError(say("names again", table.place(same[0]), code))
 
 
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
@@ -181,7 +171,8 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
     if None not in (named.document, named.word) or (named.count and None not in (document, word)):
         return found
     if (named.document, named.word, named.count) != (None, None, None):
-        raise refusal("no roles", table.title, some(names, 8), table.options("document", "word"))
+        told = table.options("document", "word")
+        raise InvalidArgumentError(say("no roles", table.title, some(names, 8), told))
     # A wide table may have words with these names; it has further columns of counts.
     if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
         return []
@@ -205,8 +196,7 @@ def _warn_of_lists(table: Table, word: str) -> None:
         first, rest = {own[0] for own in lists}, {*chain(*(own[1:] for own in lists))}
         sizes, is_shared = [*map(len, lists)], 2 * len(first & rest) > len(rest)
         if is_shared and 2 * sizes.count(1) < len(sizes) and len({*sizes}) > 1:
-            told = table.call(say("divided", word=word, sep=sep))
-            warn(say("word lists", word, table.title, told))
+            warn(say("word lists", word, table.title, table.call(say("divided", word, sep))))
 
 
 def _text_column(table: Table, names: list[str]) -> str | None:
@@ -276,12 +266,12 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     packed = table.names[0].split(",") if table.names[:1] else [""]
     if axes is None and packed[-1].endswith("\\TIME_PERIOD"):
         code = table.as_frame.replace(r"sep='\t'", r"sep='[,\t]', engine='python'")
-        raise refusal("eurostat", table.names[0], code, packed)
+        raise InvalidArgumentError(say("eurostat", table.names[0], code, packed))
     if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
         factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
         code = f"{table.as_frame}{table.index_code(table.names[:1])}"
         code = say("named rows", code) * (not table.numbers_of(table.names[0]))
-        raise refusal("numbered", table.names[0], argument("axes", factors), code)
+        raise InvalidArgumentError(say("numbered", table.names[0], argument("axes", factors), code))
     if counts is not None:
         return counts
     free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
@@ -306,10 +296,8 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         axes = [table.keys.get(x, x) for x in levels if x not in (*shares, column)]
         given += f" and {argument('axes', axes)}" * bool(shares)
         parts = column, _WHY[weights is None], given, argument("axes", factors or table.names)
-        ways = [
-            say("may hold counts", *parts),
-            *[_crossed(table, wholes)] * (1 < len(wholes) < len(table.names)),
-        ]
+        crossed = [_crossed(table, wholes)] * (1 < len(wholes) < len(table.names))
+        ways = [say("may hold counts", *parts), *crossed]
         raise InvalidArgumentError("; ".join(ways[:: -1 if _are_levels(wholes) else 1]))
     return None
 
@@ -342,19 +330,18 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) ->
     wholes = [x for x in names if len({*_whole_numbers(table, x)}) > 1]
     headers = NAMES["may count"] + NAMES["weights"] * bool(axes)
     ended = [x for x in wholes if re.search("|".join(NAMES["ends of counts"]), x)]
-    column = named = headed(wholes, headers) or next(iter(ended), None)
-    several: list[str] = []
+    named = headed(wholes, headers) or next(iter(ended), None)
+    found = [x for x in (named,) if x]
     if named is None and wholes and axes:
         others = [x for x in table.names if x not in wholes and not table.is_distinct(x)]
         held = (np.unique([*map(str, table.values(x))], return_counts=True)[1] for x in others)
         chance = np.prod([np.sum((sizes / table.n_rows) ** 2) for sizes in held])
-        is_cell = table.n_rows**2 * chance >= 2 and table.is_distinct(*others)
-        if is_cell or table.is_distinct(*axes):
+        are_cells = table.n_rows**2 * chance >= 2
+        if table.is_distinct(*axes) or (are_cells and table.is_distinct(*others)):
             within = [x for x in wholes if all(table.differs_within(x, y) for y in axes)]
-            several = table.totals_among(wholes) or within or wholes
-            column = several[0]
-    if column is not None:
-        given = argument("counts" if axes else "count", table.keys.get(column, column))
-        given += f" (or one of {some(several[1:], 8)})" * bool(several[1:])
-        told = say("left out counts", column, _WHY[named is None], given)
+            found = table.totals_among(wholes) or within or wholes
+    if found:
+        given = argument("counts" if axes else "count", table.keys.get(found[0], found[0]))
+        given += f" (or one of {some(found[1:], 8)})" * bool(found[1:])
+        told = say("left out counts", found[0], _WHY[named is None], given)
         warn(told + f"; {_crossed(table, wholes)}" * _are_levels(wholes))

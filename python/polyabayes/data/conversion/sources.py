@@ -15,8 +15,7 @@ from polyabayes.data.names import refusal, say, warn
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 # Rows per block of a backed file, and those that tell whether a layer holds counts.
-_BLOCK_ROWS, _ROWS_LOOKED_AT = 1_000, 100
-_OF_COUNTS = re.compile("(?i)count|raw|umi")
+_BLOCK_ROWS, _ROWS_LOOKED_AT, _OF_COUNTS = 1_000, 100, re.compile("(?i)count|raw|umi")
 
 
 class Source(NamedTuple):

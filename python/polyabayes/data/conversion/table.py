@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, combinations, groupby, takewhile
 from typing import Any, Literal, Protocol
@@ -21,14 +21,11 @@ Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
 _ROWS_LOOKED_AT = _COLUMNS_LOOKED_AT = 100
-# Columns among which sums of others are looked for.
-_FEW = 20
-# Fewer words may be less frequent than one.
-_FEW_WORDS = 5
-# Ratio to all other counts above which the first column looks like numbers of documents, or codes.
-FAR_LARGER = 10
-# Largest error of a sum of rounded probabilities.
-ROUNDED = 0.01
+# Columns among which sums of others are looked for, and so few words that one may be half of all.
+_FEW, _FEW_WORDS = 20, 5
+# Ratio to all other counts above which the first column looks like numbers of documents, or codes;
+# largest error of a sum of rounded probabilities.
+FAR_LARGER, ROUNDED = 10, 0.01
 # Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
 DATE = re.compile("|".join(NAMES["dates"]))
@@ -55,9 +52,9 @@ class Table(Protocol):
     names: list[str]
     n_rows: int
     row_names: list[str] | None = None
-    row_label: str = ""
     has_headers: bool = True
     title: str = "the table"
+    row_label: str = ""
     taker: str = ""
     code: str = "table"
     sep: str = ""
@@ -91,11 +88,7 @@ class Table(Protocol):
     @cached_property
     def written(self) -> dict[str, Any]:
         """Options of pandas that read the numbers of the table as they are written."""
-        held = [*map(self.values, self.names)]
-        held = [own for own in held if not all(map(_numbers.is_kept_back, own))]
-        texts = [{x for x in own if isinstance(x, str)} for own in held]
-        texts = [own for own in texts if all(map(_numbers.is_cell, own))]
-        return _numbers.options_of_numbers(texts, self.sep)
+        return _numbers.options_of_numbers(map(self.values, self.names), self.sep)
 
     def call(self, change: str = "", **options: Any) -> str:
         """Code that reads the table, changed, with the options that the caller gave, and others."""
@@ -194,9 +187,8 @@ class Table(Protocol):
 
     def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
-        held = {x: self.values(x) for x in self.names}
-        blank = [x for x in held if any(map(_numbers.is_kept_back, held[x]))]
-        blank = [x for x in blank if not all(map(_numbers.is_kept_back, held[x]))]
+        marked = {x: {*map(_numbers.is_kept_back, self.values(x))} for x in self.names}
+        blank = [x for x in marked if marked[x] == {True, False}]
         own = (self.call(x, **options) for x in (f".dropna(subset={blank})", filled))
         return say("kept back", self.written.get("na_values"), *own) * bool(blank and self.written)
 
@@ -344,9 +336,8 @@ class Table(Protocol):
         if {*map(len, held)} != {self.n_rows} or self.n_rows <= 2:
             return []
         sums = np.cumsum([np.zeros(self.n_rows), *held], axis=0)
-        runs = [*combinations(range(len(sums)), 2)]
         # Of a run, two or more count something.
-        runs = [(i, j) for i, j in runs if sum(map(any, held[i:j])) > 1]
+        runs = [x for x in combinations(range(len(sums)), 2) if sum(map(any, held[slice(*x)])) > 1]
         found = [x for x in held if any(np.array_equal(sums[j] - sums[i], x) for i, j in runs)]
         return [names[held.index(max(found, key=sum))]] if found else []
 
@@ -373,7 +364,7 @@ class Table(Protocol):
         for run, edge in ((words, names[:1]), (words[::-1], names[-1:])):
             if run[:1] != edge:
                 found += takewhile(lambda x: self._is_code(x, words, known), run)
-                found += self._totals_before(run)
+                found += [x for x in run[:1] if self._is_total(x, words)]
         found = [x for x in names if x in found and self.numbers_of(x)]
         more = self.numbers_beside({*known, *found}, ids) if {*found} - {*known} else []
         return [name for name in self.names if name in (*found, *more)]
@@ -384,15 +375,16 @@ class Table(Protocol):
         rest = (self.numbers_of(x) for x in others[:_COLUMNS_LOOKED_AT] if x != name)
         return self.is_distinct(name) and least >= FAR_LARGER * max(chain([1], *rest))
 
-    def _totals_before(self, run: Sequence[str]) -> Iterator[str]:
-        """Columns before others that are in every row at least the sum of all those behind them."""
-        for k, name in enumerate(run[:-_FEW_WORDS] if self.n_rows > 2 else ()):
-            # First of some others, since they may be many.
-            for rest in (run[k + 1 :][:_COLUMNS_LOOKED_AT], run[k + 1 :]):
-                held = [x for x in map(self.numbers_of, (name, *rest)) if len(x) == self.n_rows]
-                if len(held) <= len(rest) or np.any(2 * np.array(held[0]) < np.sum(held, axis=0)):
-                    return
-            yield name
+    def _is_total(self, name: str, words: list[str]) -> bool:
+        """Whether a column is in every row at least the sum of several others."""
+        rest, are_many = (
+            [x for x in words if x != name],
+            len(words) > _FEW_WORDS and self.n_rows > 2,
+        )
+        # First of some of them, since they may be many.
+        parts = ([*map(self.numbers_of, (name, *rest[:n]))] for n in (_COLUMNS_LOOKED_AT, None))
+        full = (x if {*map(len, x)} == {self.n_rows} else ([0], [1]) for x in parts if are_many)
+        return are_many and all(np.all(np.sum(x[1:], axis=0) <= x[0]) for x in full)
 
     def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:
         """Whether a column has blanks or numbers from 1, unlike words, or stands for levels."""

@@ -164,9 +164,7 @@ def ticked(frame: DataFrame, items: Sequence[Any], change: str = "", code: str =
     return f"{code}{rows}{change}.assign(**{ticks})"
 
 
-def further_headers(
-    frame: DataFrame, items: Sequence[Any], *, has_counts: bool
-) -> tuple[list[Any], str]:
+def further_headers(frame: DataFrame, items: Any, *, has_counts: bool) -> tuple[list[Any], str]:
     """Labels of rows that may be further headers, and what leaves them out, as names of items."""
     if not (alone := _headers(frame, items, has_counts=has_counts)):
         return [], ""

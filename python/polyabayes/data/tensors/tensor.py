@@ -410,8 +410,7 @@ class CountTensor:
         columns = [self._axis_ix(name) for name in _cells.checked_axes(axes)]
         cells = canonical_cells(self.coordinates[:, columns], self.counts)
         shape = tuple(self.shape[column] for column in columns)
-        labels = tuple(self.labels[column] for column in columns)
-        return self._from_checked(*cells, shape, axes, labels)
+        return self._from_checked(*cells, shape, axes, tuple(self.labels[k] for k in columns))
 
     def _axis_ix(self, name: str) -> int:
         if name not in self.axes:

@@ -22,9 +22,8 @@ _BANNER = b"%%MatrixMarket matrix coordinate integer general\n%\n"
 # The banner, comments and the line of sizes.
 _HEADER = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*+[^\n]*\n?")
 _KINDS = ("integer", "real", "unsigned-integer", "pattern", "general", "symmetric")
-_CELL_BYTES = 16
 # Endings of the names of genes and of cells beside a matrix of kallisto, and of alevin-fry.
-_BESIDE = ((".genes.txt", ".barcodes.txt"), ("_cols.txt", "_rows.txt"))
+_CELL_BYTES, _BESIDE = 16, ((".genes.txt", ".barcodes.txt"), ("_cols.txt", "_rows.txt"))
 
 
 def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:

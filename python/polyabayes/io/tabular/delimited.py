@@ -34,10 +34,8 @@ from polyabayes.io.integers import is_number, parsed_count, shown
 # A line, or the first of several where a quoted field holds newlines, and its fields.
 Record: TypeAlias = "tuple[int, list[str]]"
 
-LINES_LOOKED_AT = 20
-# Rows of counts that are dense at once.
-_BLOCK_ROWS = 512
-_LONGEST_FIELD, _MOST_NOTES = 1 << 30, 100
+# Lines of the head of a file, rows of counts that are dense at once, lines of notes, and letters.
+LINES_LOOKED_AT, _BLOCK_ROWS, _MOST_NOTES, _LONGEST_FIELD = 20, 512, 100, 1 << 30
 _SEPARATORS, _NO_SEPARATORS = ",\t;|", '0123456789+-.eE\r\n"'
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)

@@ -14,8 +14,7 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
-_COUNTS, _UNNAMED = "count", ("path", "missing")
-_WHOLE = re.compile(r"[+-]?\d+\.0*")
+_COUNTS, _UNNAMED, _WHOLE = "count", ("path", "missing"), re.compile(r"[+-]?\d+\.0*")
 
 
 def read_factor_csv(
