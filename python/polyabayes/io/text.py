@@ -14,9 +14,8 @@ from polyabayes.data.counts import Words
 from polyabayes.data.names import refusal, say, warn
 from polyabayes.exceptions import FileFormatError
 
-_SUFFIX = ".txt"
 # Names of files that tell of others.
-_ABOUT = re.compile(r"(?i)(.*/)?(readme|licen[cs]e|changelog)\b")
+_SUFFIX, _ABOUT = ".txt", re.compile(r"(?i)(.*/)?(readme|licen[cs]e|changelog)\b")
 
 
 def read_text(

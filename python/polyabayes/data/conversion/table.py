@@ -181,9 +181,8 @@ class Table(Protocol):
         if max(values, default=0) <= 1 or min(values) < 0:
             return told + other
         whole = dict.fromkeys((x for x in odd if x not in named), 0) if named else ""
-        call = f"; if they are estimates of counts, use {self.call(f'.round({whole})')}"
-        are_few = 2 * len(odd) < sum(map(bool, held.values()))
-        return told + (other + call if are_few else call + other)
+        use = f"; if they are estimates of counts, use {self.call(f'.round({whole})')}"
+        return told + (other + use if 2 * len(odd) < sum(map(bool, held.values())) else use + other)
 
     def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
