@@ -122,9 +122,8 @@ def is_stream(value: Any) -> bool:
     Tables, arrays and other types with known attributes are not streams.
     """
     known = ("__array__", "__arrow_c_stream__", "columns", "shape", "keys", "with_format")
-    kinds = (str, bytes, list, tuple, Set)
-    is_other = isinstance(value, kinds) or is_of(value, "tomotopy", "Corpus")
-    return hasattr(value, "__iter__") and not (is_other or any(hasattr(value, x) for x in known))
+    other = isinstance(value, (str, bytes, list, tuple, Set)) or is_of(value, "tomotopy", "Corpus")
+    return hasattr(value, "__iter__") and not (other or any(hasattr(value, x) for x in known))
 
 
 def is_document(value: Any) -> bool:
