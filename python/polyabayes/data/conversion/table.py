@@ -463,9 +463,8 @@ class Table(Protocol):
 
     def count_among(self, names: Sequence[str], more: Sequence[str] = ()) -> str | None:
         """The column with a header of counts, or of `more`: one of whole numbers, or of others."""
-        named = [x for x in names if x.lower() in (known := (*NAMES["count"], *more))]
-        whole = headed([*filter(self.holds_whole_numbers, named)], known)
-        return whole or headed([x for x in named if not self.are_labels(x)], known)
+        whole, known = [*filter(self.holds_whole_numbers, names)], (*NAMES["count"], *more)
+        return headed(whole, known) or headed([x for x in names if not self.are_labels(x)], known)
 
     def holds_whole_numbers(self, name: str) -> bool:
         """Whether a column holds whole numbers, and nothing else that is not missing."""
