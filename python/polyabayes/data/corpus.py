@@ -1,5 +1,7 @@
 """Corpus: word counts of documents, with vocabulary, ids, exposures and metadata."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
@@ -147,7 +149,7 @@ class Corpus(DocumentCounts):
         ngram_range: Sequence[int] | None = None,
         stem: str | None = None,
         **options: Any,
-    ) -> "Corpus":
+    ) -> Corpus:
         """Count the words of documents: texts, or lists of tokens.
 
         Parameters
@@ -198,7 +200,7 @@ class Corpus(DocumentCounts):
         return cls._made(source_of_lists(documents, vocabulary, ids, options, checked))
 
     @classmethod
-    def from_gensim(cls, corpus: Iterable[Any], dictionary: Any = None) -> "Corpus":
+    def from_gensim(cls, corpus: Iterable[Any], dictionary: Any = None) -> Corpus:
         """Count documents in gensim's form, lists of (id, count).
 
         Parameters
@@ -234,7 +236,7 @@ class Corpus(DocumentCounts):
         *,
         on_empty: str | None = None,
         **options: Any,
-    ) -> "Corpus":
+    ) -> Corpus:
         """Count the documents of a table: texts or lists of tokens in a column, or counts.
 
         Every function that takes documents also takes such a table, with the defaults below.
@@ -285,7 +287,7 @@ class Corpus(DocumentCounts):
     @classmethod
     def from_anndata(
         cls, adata: Any, layer: str | None = None, exposure: str | None = None
-    ) -> "Corpus":
+    ) -> Corpus:
         """Count a layer of an AnnData object: cells are documents, variables are words.
 
         Parameters
@@ -355,7 +357,7 @@ def of_layer(documents: Any, layer: str | None) -> Any:
     return Corpus.from_anndata(documents, layer)
 
 
-def as_corpus(documents: Any, name: str = "documents") -> "Corpus":
+def as_corpus(documents: Any, name: str = "documents") -> Corpus:
     """Check documents in any accepted form and make a corpus.
 
     A corpus is returned unchanged; floats are accepted if they are integers. Error messages call

@@ -1,5 +1,7 @@
 """Reading and writing corpora of any format."""
 
+from __future__ import annotations
+
 import inspect
 import os
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Reading and writing count tensors of any format."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from typing import Any
