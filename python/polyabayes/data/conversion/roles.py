@@ -338,8 +338,7 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) ->
         chance = np.prod([np.sum((sizes / table.n_rows) ** 2) for sizes in held])
         are_cells = table.n_rows**2 * chance >= 2
         if table.is_distinct(*axes) or (are_cells and table.is_distinct(*others)):
-            within = [x for x in wholes if all(table.differs_within(x, y) for y in axes)]
-            found = table.totals_among(wholes) or within or wholes
+            found = table.totals_among(wholes) or wholes
     if found:
         given = argument("counts" if axes else "count", table.keys.get(found[0], found[0]))
         given += f" (or one of {some(found[1:], 8)})" * bool(found[1:])

@@ -1,7 +1,5 @@
 """Corpora in CSV, TSV, Parquet and JSON lines, with the rules of data frames."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace
