@@ -12,7 +12,6 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.output.tables import columns_of, counted, html_table, some
-from polyabayes._support.warnings import warn
 from polyabayes.data import counts as _counts
 from polyabayes.data.conversion import frames, sources
 from polyabayes.data.conversion.documents import source_of, source_of_lists, source_of_table
@@ -21,9 +20,9 @@ from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.texts import checked_on_empty
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
-from polyabayes.data.names import counts_nothing, refusal, say
+from polyabayes.data.names import counts_nothing, refusal, say, warn
 from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 _WORDS_SHOWN = 10
 
@@ -121,10 +120,10 @@ class Corpus(DocumentCounts):
                 raise InvalidArgumentError(told + turned * (len(labels) in self.shape))
         held = np.empty(0, object) if self.ids is None else self.ids
         if twice := [name for name, n in Counter(held).items() if n > 1]:
-            warn(say("twice", twice=twice[0]), DataWarning)
+            warn(say("twice", twice=twice[0]))
         full = held[np.diff(self.counts.indptr) == self.n_words] if len(held) else ()
         if odd := [name for name in full if len(name) > 2 and counts_nothing(name)]:
-            warn(say("properties", some=some(odd), odd=odd), DataWarning)
+            warn(say("properties", some=some(odd), odd=odd))
         # Those that come with the counts stand in their order.
         sizes = found.exposure if exposure is None else rows_by_name("exposure", exposure, self.ids)
         table = found.metadata if metadata is None else rows_by_name("metadata", metadata, self.ids)

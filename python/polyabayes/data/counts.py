@@ -1,9 +1,8 @@
 """Counts in canonical form, checked, and what among them may be sums of others."""
 
-from __future__ import annotations
-
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
@@ -16,22 +15,21 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
 from polyabayes._support.output.tables import some
 from polyabayes._support.sparse_arrays import checked_sparse
-from polyabayes._support.warnings import warn
-from polyabayes.data.names import CALLS, NAMES, NO_WORD, refusal, say
-from polyabayes.exceptions import DataWarning, InvalidCountsError, InvalidTypeError, argument
+from polyabayes.data.conversion.numbers import told_of_thousands
+from polyabayes.data.names import CALLS, NAMES, NO_WORD, refusal, say, warn
+from polyabayes.exceptions import InvalidCountsError, InvalidTypeError, argument
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
-Words: TypeAlias = "NDArray[np.object_]"
+Words: TypeAlias = NDArray[np.object_]
 T = TypeVar("T", bound=Iterable[Any])
 
-MAX_COUNT = 2**32 - 1
-_EXPOSURES = (1e-100, 1e100)
-# Names of cells, samples and texts, and of genes, units of taxonomy and types of mutations.
-_OF_DOCUMENTS = re.compile("|".join(NAMES["names of documents"]))
-_OF_GENES = re.compile("|".join(NAMES["names of words"]))
-_LABELS_LOOKED_AT = 10
+MAX_COUNT, _EXPOSURES = 2**32 - 1, (1e-100, 1e100)
+# Names of cells, samples and texts; of genes, units of taxonomy and types of mutations; and of what
+# percentages are of.
+_KINDS = "names of documents", "names of words", "base"
+_OF_DOCUMENTS, _OF_GENES, _BASE = (re.compile("|".join(NAMES[x])) for x in _KINDS)
 # A row is taken for the sum of a block beside it if its counts are one of so many per row.
-_COINCIDENCES = 50
+_LABELS_LOOKED_AT, _COINCIDENCES = 10, 50
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -87,20 +85,35 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
         return
     words = [not _counts_no_word(x) for x in (() if others is None else others)]
     sums = sums_of(counts if all(words) else counts[:, words])
+    sums += [row for row in _subtotals(counts, labels) if row not in sums]
     # A row that is called so need not be exact, but is the largest; words are seldom capitals.
     sizes = np.asarray(counts.sum(axis=1)).ravel()
     if (largest := int(np.argmax(sizes))) not in sums and sizes[largest] < sizes.sum():
         name = str(labels[largest]).strip(" :")
         sums += [largest] * (name.lower() in NAMES["totals"] and name != name.lower())
+    # Beside totals, tables tell the numbers of persons or documents.
+    sums += [k for k, x in enumerate(labels) if sums and k not in sums and _BASE.fullmatch(str(x))]
     no_gene = labels[[*map(_counts_no_word, labels)]]
     for why, odd in (("count no gene or taxon", no_gene), ("may be sums of others", labels[sums])):
         if len(odd):
             call = CALLS[f"without {what}"].format(odd.tolist())
-            warn(f"{what} that {why}: {some(odd.tolist())}; if so, use {call}", DataWarning)
+            warn(f"{what} that {why}: {some(odd.tolist())}; if so, use {call}")
 
 
 def _counts_no_word(label: Any) -> bool:
     return bool(NO_WORD.fullmatch(str(label).strip(" :").lower()))
+
+
+def _subtotals(counts: Any, labels: Any) -> list[int]:
+    """Rows that are the sum of those whose names begin with theirs, before a blank or a sign."""
+    order, keys = sorted(range(len(labels)), key=lambda k: str(labels[k])), _keys(counts)
+    names, found = [str(labels[k]) for k in order], list[int]()
+    for k, (row, name) in enumerate(zip(order, names, strict=True)):
+        parts = order[k + 1 : bisect_right(names, f"{name}\U0010ffff")]
+        is_sum = len(parts) > 1 and keys[parts].sum() == keys[row]
+        are_parts = is_sum and not any(str(labels[x])[len(name)].isalnum() for x in parts)
+        found += [row] * bool(are_parts and counts[parts].nnz > counts[[row]].nnz > 1)
+    return found
 
 
 def sums_of(counts: Any) -> list[int]:
@@ -109,8 +122,7 @@ def sums_of(counts: Any) -> list[int]:
     Sums are of several columns, and somewhere two counts are added. Those that are found are left
     out of further sums.
     """
-    # Rows and sums of rows are equal if their keys are; these may overflow.
-    keys = counts @ np.random.default_rng(0).integers(2**62, size=counts.shape[1])
+    keys = _keys(counts)
     left, found = np.flatnonzero(keys), list[int]()
     while True:
         own, n_found = keys[left], len(found)
@@ -122,6 +134,11 @@ def sums_of(counts: Any) -> list[int]:
         if len(found) == n_found:
             return sorted(found)
         left = left[~np.isin(left, found)]
+
+
+def _keys(counts: Any) -> NDArray[np.int64]:
+    """Numbers by which rows and sums of rows are equal; they may overflow."""
+    return np.asarray(counts @ np.random.default_rng(0).integers(2**62, size=counts.shape[1]))
 
 
 def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[tuple[int, Any]]:
@@ -154,7 +171,7 @@ def warn_if_turned(words: Any, ids: Any) -> None:
         is_turned = all(map(pattern.fullmatch, labels)) or (labels is words and are_counted)
         is_turned |= labels is ids and len(genes) > 1
         if len(labels) > 1 and is_turned:
-            warn(say("turned", what, labels[0], argument("transpose", True)), DataWarning)
+            warn(say("turned", what, labels[0], argument("transpose", True)))
 
 
 def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
@@ -276,6 +293,7 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
         if (wrong := is_wrong(values)).any():
             position = int(np.argmax(wrong))
             told += f": {values[position]} at {place(position)}; counts are whole numbers from 0 "
+            remedy += told_of_thousands(values[wrong][:_LABELS_LOOKED_AT].tolist())
             raise InvalidCountsError(f"{told}to {largest}: {remedy}")
 
 
@@ -289,10 +307,9 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
     # lexsort is many times slower on keys that are not contiguous.
     order = np.lexsort(np.ascontiguousarray(coordinates.T[::-1]))
     coordinates, counts = coordinates[order], counts[order]
-    is_first = np.ones(len(counts), dtype=bool)
-    is_first[1:] = (coordinates[1:] != coordinates[:-1]).any(axis=1)
-    sums = np.add.reduceat(counts, np.flatnonzero(is_first))
-    return np.ascontiguousarray(coordinates[is_first]), sums
+    first = np.ones(len(counts), dtype=bool)
+    first[1:] = (coordinates[1:] != coordinates[:-1]).any(axis=1)
+    return np.ascontiguousarray(coordinates[first]), np.add.reduceat(counts, np.flatnonzero(first))
 
 
 def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[int, int]]:
@@ -337,4 +354,4 @@ def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[
     sums = {names[k]: str(held[names[k]][1][level]) for k, level in found}
     if sums := {x: level for x, level in sums.items() if x in told or x in left}:
         code = f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({[*sums.values()]}).all(axis=1)]"
-        warn(say("sums", some([*sums.values()]), some([*sums]), call(code)), DataWarning)
+        warn(say("sums", some([*sums.values()]), some([*sums]), call(code)))

@@ -1,7 +1,5 @@
 """Base class of corpora: sizes, copies with other metadata, exposures or columns; its summary."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

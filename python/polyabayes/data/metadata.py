@@ -1,7 +1,5 @@
 """Metadata: a table of properties with a row for each document."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

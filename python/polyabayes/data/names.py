@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes._support.warnings import warn as warn_caller
+from polyabayes.exceptions import DataWarning, InvalidArgumentError
 
 _TEXTS = (Path(__file__).with_name(f"{x}.txt").read_text("utf-8") for x in ("names", "calls"))
 _NAMES, CALLS = (dict(line.split("\t") for line in text.splitlines()) for text in _TEXTS)
@@ -27,6 +28,11 @@ _HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(NAMES['end'])})?s?"
 def say(name: str, /, *parts: Any, **named: Any) -> str:
     """A message, its places filled."""
     return CALLS[name].format(*parts, **named)
+
+
+def warn(message: str) -> None:
+    """Warn of data at the line that called the package."""
+    warn_caller(message, DataWarning)
 
 
 def refusal(name: str, /, *parts: Any, **named: Any) -> InvalidArgumentError:

@@ -1,7 +1,5 @@
 """Rows and columns of tables matched with documents and words: by name where both have names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from os.path import commonprefix
@@ -12,12 +10,11 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of, name_of
 from polyabayes.data.conversion.table import ROUNDED
 from polyabayes.data.counts import columns_of_words
-from polyabayes.data.names import NAMES, is_headed, names_documents, refusal, say
-from polyabayes.exceptions import DataWarning, argument
+from polyabayes.data.names import NAMES, is_headed, names_documents, refusal, say, warn
+from polyabayes.exceptions import argument
 
 # Folders, endings of names of files, and decimals of whole numbers; other endings, such as ".v1",
 # may tell documents apart.
@@ -76,7 +73,7 @@ def rows_by_name(name: str, rows: Any, names: Any, by_place: str = "") -> Any:
             labels = [held[column][place] for place in places]
             if labels != wanted:
                 own, other = next(x for x in zip(labels, wanted, strict=True) if x[0] != x[1])
-                warn(say("spelt", argument(name), own, other), DataWarning)
+                warn(say("spelt", argument(name), own, other))
             matched = rows if same else by_number[places]
             # Names are metadata, but no values.
             return matched if column is None or name == "metadata" else matched.drop(columns=column)
@@ -111,7 +108,7 @@ def _of_mapping(name: str, rows: Mapping[Any, Any], names: Any) -> tuple[Any, st
         lists = {column: list(x) for column, x in arrays.items() if not hasattr(x, "dtype")}
         frame = pandas.DataFrame(arrays | lists)
         are_by_place = all(columns[column] is x for column, x in rows.items())
-        frame = frame if are_by_place else frame.set_axis(list(names), axis=0)
+        frame = frame if are_by_place else frame.set_axis([*names], axis=0)
         return frame, f"pandas.DataFrame({name})"
     except (TypeError, ValueError) as error:
         raise refusal("values", argument(name), error) from error

@@ -1,7 +1,5 @@
 """Selection of documents and words of a corpus, and groups of documents: by author, or by time."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Self
 
@@ -236,7 +234,7 @@ class Selectable:
         listed = set(checked_labels(words, name))
         return np.array([word in listed for word in self.vocabulary], dtype=bool)
 
-    def duplicated(self, by: str = "words", other: Selectable | None = None) -> NDArray[np.bool_]:
+    def duplicated(self, by: str = "words", other: "Selectable | None" = None) -> NDArray[np.bool_]:
         """Find duplicate documents.
 
         Parameters
@@ -266,8 +264,7 @@ class Selectable:
         other = _over_words_of(self, other) if by == "words" and other is not None else other
         keys, seen = [*self._keys(by)], set() if other is None else {*other._keys(by)}
         first = {key: row for row, key in reversed([*enumerate(keys)])} if other is None else {}
-        twice = [key in seen or first.get(key, row) < row for row, key in enumerate(keys)]
-        return np.array(twice, dtype=bool)
+        return np.array([x in seen or first.get(x, k) < k for k, x in enumerate(keys)], dtype=bool)
 
     def _keys(self, by: str) -> Iterator[Any]:
         if by == "ids":
@@ -283,10 +280,9 @@ class Selectable:
         """Values of the documents in their order: given, or a column of the metadata by name."""
         if not isinstance(given, str):
             return rows_by_name(name, given, self.ids)
-        columns: Any = () if self.metadata is None else self.metadata.columns
-        if self.metadata is None or given not in columns:
-            columns = ", ".join(map(repr, columns)) or "none"
-            raise refusal("no metadata", argument(name, given), columns)
+        own: Any = () if self.metadata is None else self.metadata.columns
+        if self.metadata is None or given not in own:
+            raise refusal("no metadata", argument(name, given), ", ".join(map(repr, own)) or "none")
         return self.metadata[given]
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:

@@ -1,7 +1,5 @@
 """Arrays of ``.npz`` files, checked against the size of the file before memory is allocated."""
 
-from __future__ import annotations
-
 import math
 import zipfile
 from collections.abc import Sequence
@@ -17,9 +15,8 @@ from polyabayes._support.machine import memory_of_machine
 from polyabayes.data.names import say
 from polyabayes.exceptions import FileFormatError
 
-_LONGEST_HEADER = 10_000
+_LONGEST_HEADER, _LAST_LETTER = 10_000, 0x10FFFF
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-_LAST_LETTER = 0x10FFFF
 
 
 def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[str, NDArray[Any]]:

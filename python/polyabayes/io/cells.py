@@ -1,7 +1,5 @@
 """Counts of genes in cells: folders and files of 10x Genomics, and ``.h5ad`` of AnnData."""
 
-from __future__ import annotations
-
 from itertools import compress, count
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,17 +9,15 @@ from scipy import sparse
 
 from polyabayes._support.files import content_of, read_lines, reading, refuse_announced
 from polyabayes._support.optional import import_optional
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.sources import Source, anndata as source_of_anndata
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.names import say
-from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
+from polyabayes.data.names import say, warn
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
 from polyabayes.io.tabular.delimited import Dialect, records_of
 
 _MATRIX, _BARCODES = "matrix.mtx", "barcodes.tsv"
-_FEATURES = ("features.tsv", "genes.tsv", "peaks.bed")
-_WORDS = {"id": 0, "name": 1}
+_FEATURES, _WORDS = ("features.tsv", "genes.tsv", "peaks.bed"), {"id": 0, "name": 1}
 _Parts: TypeAlias = "tuple[Any, list[str], list[str], list[str]]"
 
 
@@ -58,7 +54,7 @@ def read_10x(
             raise FileFormatError(f"{path} has features of the kinds {known}: use {one}")
         totals = np.asarray(counts.sum(axis=0)).ravel()
         told = feature_type, totals[are_kept].sum() / max(1, totals.sum()), argument("feature_type")
-        warn(say("one kind", path.name, known, *told), DataWarning)
+        warn(say("one kind", path.name, known, *told))
         counts, names = counts[:, are_kept], [*compress(names, are_kept)]
     with content_of(path):
         return Corpus._made(Source(counts, _distinct(names), ids, words_are="measured"))
@@ -126,5 +122,5 @@ def _distinct(names: list[str]) -> list[str]:
         free = (x for x in numbered if x not in taken and x not in renamed)
         renamed[next(free) if name in renamed else name] = None
     if changed := [own for own, name in zip(renamed, names, strict=True) if own != name]:
-        warn(say("shared", len(changed), changed[0], argument("word", "id")), DataWarning)
+        warn(say("shared", len(changed), changed[0], argument("word", "id")))
     return [*renamed]

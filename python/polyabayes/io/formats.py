@@ -1,7 +1,5 @@
 """Formats of files: who reads and writes each, and which one a name stands for."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from pathlib import Path

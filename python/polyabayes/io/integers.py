@@ -1,7 +1,5 @@
 """Parsing of lines of non-negative integers and counts: fast, and line by line to find errors."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal, InvalidOperation
 from pathlib import Path

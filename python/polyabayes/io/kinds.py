@@ -1,7 +1,5 @@
 """What a file is, by its name and its first lines, and the call that reads it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -19,8 +17,7 @@ from polyabayes.io.integers import is_number
 from polyabayes.io.tabular import delimited
 from polyabayes.io.text import files_code, files_of, is_text
 
-_BYTES_LOOKED_AT = 1 << 16
-_READ = re.compile(r"read_(csv|json)\((\{\w+\}|x)")
+_BYTES_LOOKED_AT, _READ = 1 << 16, re.compile(r"read_(csv|json)\((\{\w+\}|x)")
 # Kinds of files by their endings, the pattern of their first or all of their first lines, and their
 # first bytes: what each is, and the option or the call that reads it.
 _KINDS = [x.split("\t") for x in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()]

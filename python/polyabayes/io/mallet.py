@@ -1,7 +1,5 @@
 """Documents of MALLET: the text files that it imports."""
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata

@@ -1,7 +1,5 @@
 """Writing shards from corpora, streams of documents, and files larger than memory."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import chain, islice

@@ -1,7 +1,5 @@
 """Raw text: files with a document per line, and folders with a document per file."""
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress
@@ -9,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import content_of, read_lines, reading
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.documents import source_of_lists
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import refusal, say
-from polyabayes.exceptions import DataWarning, FileFormatError
+from polyabayes.data.names import refusal, say, warn
+from polyabayes.exceptions import FileFormatError
 
-_SUFFIX = ".txt"
 # Names of files that tell of others.
-_ABOUT = re.compile(r"(?i)(.*/)?(readme|licen[cs]e|changelog)\b")
+_SUFFIX, _ABOUT = ".txt", re.compile(r"(?i)(.*/)?(readme|licen[cs]e|changelog)\b")
 
 
 def read_text(
@@ -84,7 +80,7 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
             given = {"path": found[name], "files": files_code(folder, _SUFFIX)}
             raise refusal("encodings", encoding=encoding, **given)
     if odd := [name for name in texts if _ABOUT.match(name) and len(texts) > 1]:
-        warn(say("about", folder=folder, odd=odd), DataWarning)
+        warn(say("about", folder=folder, odd=odd))
     return list(texts), list(texts.values())
 
 

@@ -1,7 +1,5 @@
 """Vocabularies of corpora: files with one word per line, and sequences of words."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Generator, Sequence
@@ -19,7 +17,7 @@ from polyabayes.data.names import say
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number
 
-VocabularyLike: TypeAlias = "str | os.PathLike[str] | Sequence[str] | NDArray[Any]"
+VocabularyLike: TypeAlias = str | os.PathLike[str] | Sequence[str] | NDArray[Any]
 
 
 def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8") -> Words | None:

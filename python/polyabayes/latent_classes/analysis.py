@@ -120,8 +120,8 @@ class LatentClassAnalysis(FittedClasses):
         Every number of classes that was tried.
     log_evidence_ : float
         ln of the probability of the rows with all parameters integrated out, in nats, averaged over
-        the sets of items that were compared as those that tell; NaN for ``"em"``, and if membership
-        depends on covariates.
+        the sets of items that were compared as those that tell; NaN for ``"em"``, for `weights`
+        that are not all whole numbers, and if membership depends on covariates.
     coefficients_ : ndarray of shape (n_classes, n_columns)
         If membership depends on covariates: log odds ratios against class 0, per unit of each
         column; means over ``coefficient_draws_``. ``covariate_names_`` has the columns.

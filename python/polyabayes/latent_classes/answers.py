@@ -237,9 +237,10 @@ def read_answers(
         # Counts of levels in columns, as of a cross table.
         named = [x for x in frame.index.names if x is not None]
         rest = named + [x for x in frame.columns if kinds_of.get(x) not in ("i", "u")]
-        cross = say("cross", "frame" + ".reset_index()" * bool(named), rest)
-        levels_of_many = some(many), _MOST_POINTS, argument("items"), cross
-        warn(say("many levels", *levels_of_many), DataWarning)
+        told = say("many levels", some(many), _MOST_POINTS, argument("items"))
+        cross = "; " + say("cross", "frame" + ".reset_index()" * bool(named), rest)
+        # One column of numbers, as of ages, has no levels of a factor.
+        warn(told + cross * bool(rest and many[1:]), DataWarning)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
     n_alike = len(levels) - len(np.unique(levels, axis=0))

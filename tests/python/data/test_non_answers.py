@@ -191,8 +191,10 @@ def test_two_lines_of_header_are_named_before_the_columns_that_they_leave_withou
 
 def test_numbers_of_many_levels_are_named_as_measured():
     rows = pd.DataFrame({"age": np.arange(300) % 47, "q": np.arange(300) % 2})
-    with pytest.warns(DataWarning, match="answers of 'age' are more than 21 numbers"):
+    with pytest.warns(DataWarning, match="'age' are more than 21 numbers.* of items$"):
         pb.LatentClassAnalysis(1, method="em").fit(rows)
+    scales = {"A1": each(1, 2, 3), "A2": each(3, 2, 1), "chosen": each(0, 1, 2, 3)}
+    assert told_of(pd.DataFrame(scales)) == []
 
 
 def test_choices_are_not_divided_within_brackets():

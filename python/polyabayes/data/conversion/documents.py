@@ -1,7 +1,5 @@
 """Parts of a corpus from documents in any accepted form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Set
 from itertools import chain, count, islice, repeat
 from typing import Any
@@ -10,9 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import counted
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
 from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_names
 from polyabayes.data.conversion.numbers import label_order
@@ -21,8 +17,8 @@ from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.table import PLAIN_KINDS, Table
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
 from polyabayes.data.counts import checked_exposure, checked_words, warn_of_sums
-from polyabayes.data.names import refusal, say
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.data.names import refusal, say, warn
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 
 def source_of(documents: Any, name: str) -> Source:
@@ -170,7 +166,7 @@ def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
     if on_empty == "raise" or is_empty.all():
         told = f"{number} without words, at {places}: drop them by {argument('on_empty', 'drop')}, "
         raise InvalidArgumentError(f"{told}or keep them by {argument('on_empty', 'keep')}")
-    warn(f"{number} without words dropped, at {places}", DataWarning)
+    warn(f"{number} without words dropped, at {places}")
     return found.rows(~is_empty)
 
 
@@ -179,9 +175,7 @@ def ids_of(table: Table, roles: Roles) -> list[str] | None:
     return table.row_names if roles.ids is None else [*map(name_of, table.complete(roles.ids))]
 
 
-def _beside(
-    table: Table, roles: Roles, exposure: str | None, rows: Any = None
-) -> tuple[Any, DataFrame | None]:
+def _beside(table: Table, roles: Roles, exposure: str | None, rows: Any = None) -> tuple[Any, Any]:
     """Sizes and metadata of documents; `rows` are the documents of rows, which must agree."""
     sizes = None if exposure is None else checked_exposure(table.numbers(exposure), table.n_rows)
     if rows is None:
@@ -195,7 +189,7 @@ def _beside(
     # Programs write what an order has only once, in its first row.
     kept = [x for x, own in held.items() if all(own[k] in (None, own[n]) for k, n in pairs)]
     if left := [name for name in held if name not in kept]:
-        warn(say("left out", ", ".join(map(repr, left)), table.title), DataWarning)
+        warn(say("left out", ", ".join(map(repr, left)), table.title))
     metadata = table.data_frame(kept).iloc[first] if kept else None
     return None if sizes is None else sizes[first], metadata
 

@@ -1,7 +1,5 @@
 """Tables of pandas, polars, pyarrow and Hugging Face."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date
@@ -21,9 +19,8 @@ from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, v
 from polyabayes.data.names import refusal
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
-_NUMERIC_KINDS, _TIME_KINDS = "biufc", "mM"
-# Rows among which the names of columns stand under a title.
-_ROWS_LOOKED_AT = 20
+# Kinds of types, and rows among which the names of columns stand under a title.
+_NUMERIC_KINDS, _TIME_KINDS, _ROWS_LOOKED_AT = "biufc", "mM", 20
 
 
 def frame_of(table: Any) -> DataFrame | None:
@@ -191,7 +188,7 @@ class FrameTable(Table):
         return self.frame[list(names)]
 
 
-def _kind_of(column: Series[Any]) -> Kind:
+def _kind_of(column: "Series[Any]") -> Kind:
     dtype_kind = getattr(column.dtype, "kind", "O")
     if dtype_kind in _NUMERIC_KINDS:
         return "number"

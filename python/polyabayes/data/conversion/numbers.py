@@ -1,10 +1,9 @@
 """Numbers as people write them: with separators of thousands, decimal commas, and dashes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -47,6 +46,13 @@ def is_cell(text: str) -> bool:
     return is_like_a_number(text) or is_dash(text)
 
 
+def _divides(sign: str, column: Collection[str]) -> bool:
+    """Whether a sign divides thousands in a column: of all its numbers, only the large have it."""
+    held = [x.strip() for x in column if not is_dash(x)]
+    number = re.compile(rf"\d{{1,3}}|[1-9]\d?\d?({re.escape(sign)}\d{{3}})+")
+    return 0 < sum(sign in x for x in held) < len(held) and all(map(number.fullmatch, held))
+
+
 def label_order(labels: Iterable[str]) -> list[str]:
     """Sort labels: by value if all are numbers, else as text."""
     numbers = {text: number_of(text) for text in sorted(labels)}
@@ -55,16 +61,22 @@ def label_order(labels: Iterable[str]) -> list[str]:
     return sorted(numbers, key=lambda text: numbers[text] or 0)
 
 
-def options_of_numbers(texts: Collection[str], sep: str) -> dict[str, Any]:
-    """Options of pandas by which all of the texts are numbers; empty if it needs none.
+def options_of_numbers(values: Iterable[Collection[Any]], sep: str) -> dict[str, Any]:
+    """Options of pandas by which the texts of columns of counts are numbers; empty if none.
 
     In files with semicolons, and where small numbers are written without one, a point before three
-    digits divides thousands.
+    digits divides thousands; beside such columns, numbers without signs are years or codes.
     """
+    # A column of nothing but marks of counts kept back has none, as asterisks in place of strands.
+    held = [{x for x in y if isinstance(x, str)} for y in values if not all(map(is_kept_back, y))]
+    columns = [own for own in held if all(map(is_cell, own))]
+    texts = {*chain(*columns)}
     dashes = sorted(filter(is_dash, texts))
-    numbers = {text.strip() for text in texts if text not in dashes}
-    n_pointed = sum("." in text for text in numbers)
-    may_divide = {".": (sep == ";" and n_pointed) or 0 < n_pointed < len(numbers), ",": sep != ";"}
+    divided = {sign for sign in ".," if any(_divides(sign, own) for own in columns)}
+    plain = {*chain(*(own for own in columns if divided and all(map(str.isdigit, own))))}
+    numbers = {text.strip() for text in texts - plain if text not in dashes}
+    is_semi, n_pointed = sep == ";", sum("." in text for text in numbers)
+    may_divide = {".": 0 < n_pointed < len(numbers) + is_semi, ",": "," in divided or not is_semi}
     options: dict[str, Any] = {}
     for pattern, given in _WRITTEN.items():
         thousands = given.get("thousands", "")
@@ -76,6 +88,13 @@ def options_of_numbers(texts: Collection[str], sep: str) -> dict[str, Any]:
     if dashes:
         options["na_values"] = dashes if len(dashes) > 1 else dashes[0]
     return options
+
+
+def told_of_thousands(values: Iterable[float]) -> str:
+    """What reads fractions that may be thousands: pandas reads 1.365 of 1365 as a fraction."""
+    shown = ",".join(str(x) for x in values if x % 1)
+    are_read = re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", shown)
+    return "; if points divide thousands, read the file by thousands='.'" * bool(are_read)
 
 
 def read_number(text: str, options: dict[str, Any]) -> float | None:

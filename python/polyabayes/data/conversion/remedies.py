@@ -1,7 +1,5 @@
 """Calls that read a table which is refused, by how it looks."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
@@ -18,10 +16,9 @@ from polyabayes.data.names import NAMED, NAMES, OF_KINDS, counts_nothing, headed
 Name: TypeAlias = str | None
 Names: TypeAlias = list[str]
 
-# Answers to a question have so many levels, and one more for so many rows.
-_FEW_LEVELS = 10
-# Texts have so many words on average, unlike answers.
-_WORDS = 4
+# Answers to a question have so many levels, and one more for so many rows. Texts have so many words
+# on average, unlike answers.
+_FEW_LEVELS, _WORDS = 10, 4
 
 
 def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
@@ -137,10 +134,16 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if word and count not in whole and (told := _topics_in_rows(table, document, word, rates)):
         return [told]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
+    # What is the same in all rows of a document is a property of it, where others recur.
+    differ = [x for x in terms if table.differs_within(x, document)]
+    if not (all(map(table.is_distinct, differ)) and any(is_headed(x, "items") for x in terms)):
+        terms = differ or terms
     # Long tables have one column of counts.
     term, is_long = _term(table, terms, word), word in labels or not table.is_distinct(document)
-    is_long &= term not in whole and (len(whole) < 3 or count in whole or document not in whole)
-    counted = _counted(table, names, document, term, whole) if is_long and not count else count
+    is_long &= term not in whole or table.are_codes(term, document)
+    is_long &= len(whole) < 3 or count in whole or document not in whole
+    may_count = _counted(table, names, document, term, whole) if is_long and not count else []
+    counted = may_count[0] if len(may_count) == 1 else count
     # Words that each occur once are names of rows.
     is_long &= bool(word or counted) or not table.is_distinct(term)
     answers = _answers(table, labels, dated)
@@ -177,8 +180,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         return [f"If its rows are words, use {turned}"]
     if is_long:
         options = table.options(document=document, word=term, count=counted)
-        told = f" ({'without count, ' * bool(counted)}each row counts once)" * (count is None)
-        found.append(f"with a row for each word of a document, use {options}{told}")
+        one = say("one counts", some(may_count, 8)) * bool(may_count[1:])
+        told = f" ({one}{'without count, ' * bool(may_count)}each row counts once)"
+        found.append(f"with a row for each word of a document, use {options}{told * (not count)}")
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
@@ -187,7 +191,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         wide = table.call(change, **given) if change else table.options(**given)
         wide = table.kept_back(**given) or f"use {wide}"
         among = f" (if {some(beside, len(beside))} count words, leave those out)" * bool(beside)
-        found.append(f"with counts in each row, {wide}{among}; if its rows are words, {turned}")
+        # Rows of long tables that are added up are not those of one word.
+        told = f"; if its rows are words, {turned}" * (not (is_long and ".groupby(" in turned))
+        found.append(f"with counts in each row, {wide}{among}{told}")
     return found + [survey] * (len(answers) > 1 and not are_roles)
 
 
@@ -210,13 +216,13 @@ def _term(table: Table, names: Names, word: Name) -> str:
     return [*named, *filter(None, [word]), *plain, *names][0]
 
 
-def _counted(table: Table, names: Names, document: str, term: str, whole: Names) -> Name:
-    """The only column of whole numbers that is left, or called a count: it may hold the counts."""
+def _counted(table: Table, names: Names, document: str, term: str, whole: Names) -> Names:
+    """Columns of whole numbers that may hold counts: called so, the sum of others, or all left."""
     alone = [x for x in whole if x not in (document, term) and not is_headed(x, "units")]
     # Rows of single tokens repeat.
     may_count = alone * table.is_distinct(*{*names}.difference(alone))
-    found = [x for x in alone if is_headed(x, "amounts")] or may_count
-    return found[0] if len(found) == 1 else None
+    named = [x for x in alone if is_headed(x, "amounts")]
+    return named if len(named) == 1 else table.totals_among(may_count) or may_count
 
 
 def _answers(table: Table, labels: Names, dated: Names) -> Names:
@@ -257,6 +263,11 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], ids: Name, chang
     if code.startswith("pandas.") and rows is not None and not (table.written or change):
         return table.options(**given, transpose=True)
     labels = ([rows] if rows is not None else labels) * (table.row_names is None)
+    places = [x for x in given["metadata"] or () if x in labels or table.holds_whole_numbers(x)]
+    places = [x for x in table.names if x in (*labels, *places)]
+    # Names that recur are told apart by what stands beside them, as places of a chromosome.
+    if labels and not table.is_distinct(*labels) and table.is_distinct(*places):
+        labels = places
     left_out = [name for name in given["metadata"] or () if name not in labels]
     code += change + f".drop(columns={left_out})" * bool(left_out)
     return f"polyabayes.Corpus({code}{table.index_code(labels)}.T)"

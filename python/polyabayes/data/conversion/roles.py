@@ -6,8 +6,6 @@ A table holds documents as texts or lists of tokens (a row per document), in lon
 document and word) or in wide form (a row per document and a column per word).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -18,22 +16,19 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import is_year
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.remedies import paired, remedy
 from polyabayes.data.conversion.table import Table, are_merged
-from polyabayes.data.names import NAMED, NAMES, counts_nothing, headed, is_headed, refusal, say
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
+from polyabayes.data.names import NAMED, NAMES, counts_nothing, headed, is_headed, say, warn
+from polyabayes.exceptions import InvalidArgumentError, argument
 
-# Largest number of levels of a column of whole numbers that is taken as an axis without asking.
-_FEW_LEVELS = 2
-# Largest share of distinct values in a column of a long table.
-_FEW_DISTINCT = 2 / 3
+# Largest number of levels of a column of whole numbers that is taken as an axis without asking, and
+# largest share of distinct values in a column of a long table; rows in which lists among words are
+# looked for.
+_FEW_LEVELS, _FEW_DISTINCT, _ROWS_LOOKED_AT = 2, 2 / 3, 1_000
 # Why a column may hold counts: by its name, or by the rows.
 _WHY = "its name is one of counts", "no two rows have the same levels"
-# Rows in which lists among words are looked for.
-_ROWS_LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True)
@@ -63,10 +58,11 @@ class NamedColumns:
             name = getattr(self, field.name)
             other = field.name if name is None else role_of.setdefault(str(name), field.name)
             if other != field.name:
-                raise refusal("two roles", argument(field.name, name), argument(other, name))
+                both = argument(field.name, name), argument(other, name)
+                raise InvalidArgumentError(say("two roles", *both))
 
     @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> NamedColumns:
+    def taken_from(cls, options: dict[str, Any]) -> "NamedColumns":
         """The columns that options name; other options are left."""
         names = [field.name for field in fields(cls) if field.name in options]
         return cls(**{name: options.pop(name) for name in names})
@@ -113,7 +109,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     if (text := named.text) is None:
         lower = {name.lower() for name in rest if table.kind(name) != "text"}
         if lower.issuperset({"types", "tokens"}) and len(lower) == len(rest):
-            raise refusal("summary", table.title, table.options(layout="wide"))
+            raise InvalidArgumentError(say("summary", table.title, table.options(layout="wide")))
         if long := _long_columns(table, named, rest):
             _warn_of_lists(table, long[1])
             if len(long) == 2:
@@ -140,7 +136,7 @@ def _refuse_headers(table: Table) -> None:
     is_named = any(table.given.get(x) for x in ("document", "ids", "text"))
     if same and (is_named or any(number_of(str(x)) is not None for x in chain(*held.values()))):
         code = table.call(f".loc[lambda rows: rows[{first!r}] != {first!r}]")
-        raise refusal("names again", table.place(same[0]), code)
+        raise InvalidArgumentError(say("names again", table.place(same[0]), code))
 
 
 def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
@@ -155,14 +151,14 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         told = pairs or told + remedy(table, names, labels or names, ids)
         raise InvalidArgumentError(f"{table.title} has the columns {some(table.names, 8)}; {told}")
     if is_headed(table.row_label, "words in rows") and ids is None:
-        warn(say("rows", table.title, table.row_label, table.call(".T")), DataWarning)
+        warn(say("rows", table.title, table.row_label, table.call(".T")))
     if not is_wide and table.n_rows > 1:
         _warn_of_names(table, words, ids)
         if table.row_names is None and named.ids is None:
             left_out = (*named.metadata, *(x for x in names[:1] if x.lower() in NAMES["row"]))
             _warn_of_triplets(table, [name for name in names if name not in left_out])
     if merged := [name for name in named.metadata if are_merged(table.values(name))]:
-        warn(say("merged", some(merged), table.title), DataWarning)
+        warn(say("merged", some(merged), table.title))
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -175,7 +171,8 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
     if None not in (named.document, named.word) or (named.count and None not in (document, word)):
         return found
     if (named.document, named.word, named.count) != (None, None, None):
-        raise refusal("no roles", table.title, some(names, 8), table.options("document", "word"))
+        told = table.options("document", "word")
+        raise InvalidArgumentError(say("no roles", table.title, some(names, 8), told))
     # A wide table may have words with these names; it has further columns of counts.
     if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
         return []
@@ -192,15 +189,14 @@ def _warn_of_lists(table: Table, word: str) -> None:
     """
     places = table.values("token_id") if "token_id" in table.names else ()
     if ranges := [x for x in places if re.fullmatch(r"\d+-\d+", str(x))]:
-        warn(say("ranges", ranges[0], table.call(say("no ranges"))), DataWarning)
+        warn(say("ranges", ranges[0], table.call(say("no ranges"))))
     words = [x.strip() for x in table.values(word)[:_ROWS_LOOKED_AT] if isinstance(x, str)]
     for sep in (r"\s*;\s*", r"\s*\|+\s*", r"\s*,\s*", r"\s+/\s+", r"\s*\n\s*"):
         lists = [re.split(sep, x) for x in words]
         first, rest = {own[0] for own in lists}, {*chain(*(own[1:] for own in lists))}
         sizes, is_shared = [*map(len, lists)], 2 * len(first & rest) > len(rest)
         if is_shared and 2 * sizes.count(1) < len(sizes) and len({*sizes}) > 1:
-            told = table.call(say("divided", word=word, sep=sep))
-            warn(say("word lists", word, table.title, told), DataWarning)
+            warn(say("word lists", word, table.title, table.call(say("divided", word, sep))))
 
 
 def _text_column(table: Table, names: list[str]) -> str | None:
@@ -238,7 +234,7 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
         own = odd[0] if is_id and (units or not counts_nothing(odd[0])) else None
         named = [*given, *(name for name in odd if name != own)]
         both = table.options(ids=own, metadata=named or None), table.options(ids=ids, layout="wide")
-        warn(say("names read", table.title, some(odd), *both), DataWarning)
+        warn(say("names read", table.title, some(odd), *both))
 
 
 def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
@@ -257,7 +253,7 @@ def _warn_of_triplets(table: Table, names: Sequence[str]) -> None:
             told = say("triplets", some(names), table.title, options, table.options(layout="wide"))
             if are_named:
                 raise InvalidArgumentError(told)
-            warn(f"{told}; they are read as rows of counts", DataWarning)
+            warn(f"{told}; they are read as rows of counts")
 
 
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
@@ -270,12 +266,12 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     packed = table.names[0].split(",") if table.names[:1] else [""]
     if axes is None and packed[-1].endswith("\\TIME_PERIOD"):
         code = table.as_frame.replace(r"sep='\t'", r"sep='[,\t]', engine='python'")
-        raise refusal("eurostat", table.names[0], code, packed)
+        raise InvalidArgumentError(say("eurostat", table.names[0], code, packed))
     if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
         factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
         code = f"{table.as_frame}{table.index_code(table.names[:1])}"
         code = say("named rows", code) * (not table.numbers_of(table.names[0]))
-        raise refusal("numbered", table.names[0], argument("axes", factors), code)
+        raise InvalidArgumentError(say("numbered", table.names[0], argument("axes", factors), code))
     if counts is not None:
         return counts
     free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
@@ -293,12 +289,15 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         column = weights or wholes[-1]
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
         factors = [x for x in levels if 1 < levels[x] < table.n_rows and not NAMED.fullmatch(x)]
+        # Numbers that recur by chance are no axes without labels.
+        factors = factors if any(map(table.are_labels, factors)) else []
         given = argument("counts", table.keys.get(column, column))
         shares = [x for x in levels if any(number % 1 for number in table.numbers_of(x))]
         axes = [table.keys.get(x, x) for x in levels if x not in (*shares, column)]
         given += f" and {argument('axes', axes)}" * bool(shares)
         parts = column, _WHY[weights is None], given, argument("axes", factors or table.names)
-        ways = [say("may hold counts", *parts), *[_crossed(table, wholes)] * (len(wholes) > 1)]
+        crossed = [_crossed(table, wholes)] * (1 < len(wholes) < len(table.names))
+        ways = [say("may hold counts", *parts), *crossed]
         raise InvalidArgumentError("; ".join(ways[:: -1 if _are_levels(wholes) else 1]))
     return None
 
@@ -331,14 +330,17 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) ->
     wholes = [x for x in names if len({*_whole_numbers(table, x)}) > 1]
     headers = NAMES["may count"] + NAMES["weights"] * bool(axes)
     ended = [x for x in wholes if re.search("|".join(NAMES["ends of counts"]), x)]
-    column = named = headed(wholes, headers) or next(iter(ended), None)
+    named = headed(wholes, headers) or next(iter(ended), None)
+    found = [x for x in (named,) if x]
     if named is None and wholes and axes:
         others = [x for x in table.names if x not in wholes and not table.is_distinct(x)]
         held = (np.unique([*map(str, table.values(x))], return_counts=True)[1] for x in others)
         chance = np.prod([np.sum((sizes / table.n_rows) ** 2) for sizes in held])
-        is_cell = table.n_rows**2 * chance >= 2 and table.is_distinct(*others)
-        column = wholes[0] if is_cell or table.is_distinct(*axes) else None
-    if column is not None:
-        given = argument("counts" if axes else "count", table.keys.get(column, column))
-        told = say("left out counts", column, _WHY[named is None], given)
-        warn(told + f"; {_crossed(table, wholes)}" * _are_levels(wholes), DataWarning)
+        are_cells = table.n_rows**2 * chance >= 2
+        if table.is_distinct(*axes) or (are_cells and table.is_distinct(*others)):
+            found = table.totals_among(wholes) or wholes
+    if found:
+        given = argument("counts" if axes else "count", table.keys.get(found[0], found[0]))
+        given += f" (or one of {some(found[1:], 8)})" * bool(found[1:])
+        told = say("left out counts", found[0], _WHY[named is None], given)
+        warn(told + f"; {_crossed(table, wholes)}" * _are_levels(wholes))

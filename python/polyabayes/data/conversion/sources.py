@@ -1,7 +1,5 @@
 """Counts from objects of other packages: tokens, bags of ids, AnnData."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, NamedTuple
@@ -12,14 +10,12 @@ from scipy import sparse
 
 from polyabayes._support.checks import is_single
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import warn
 from polyabayes.data.counts import Words, checked_counts
-from polyabayes.data.names import refusal, say
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.data.names import refusal, say, warn
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 # Rows per block of a backed file, and those that tell whether a layer holds counts.
-_BLOCK_ROWS, _ROWS_LOOKED_AT = 1_000, 100
-_OF_COUNTS = re.compile("(?i)count|raw|umi")
+_BLOCK_ROWS, _ROWS_LOOKED_AT, _OF_COUNTS = 1_000, 100, re.compile("(?i)count|raw|umi")
 
 
 class Source(NamedTuple):
@@ -38,7 +34,7 @@ class Source(NamedTuple):
     has_open_width: bool = False
     words_are: str = "given"
 
-    def rows(self, are_kept: NDArray[np.bool_]) -> Source:
+    def rows(self, are_kept: NDArray[np.bool_]) -> "Source":
         """The documents where the mask is True."""
         held = {name: getattr(self, name) for name in ("counts", "exposure", "metadata")}
         held["ids"] = None if self.ids is None else np.asarray(self.ids, dtype=object)
@@ -126,9 +122,8 @@ def is_stream(value: Any) -> bool:
     Tables, arrays and other types with known attributes are not streams.
     """
     known = ("__array__", "__arrow_c_stream__", "columns", "shape", "keys", "with_format")
-    kinds = (str, bytes, list, tuple, Set)
-    is_other = isinstance(value, kinds) or is_of(value, "tomotopy", "Corpus")
-    return hasattr(value, "__iter__") and not (is_other or any(hasattr(value, x) for x in known))
+    other = isinstance(value, (str, bytes, list, tuple, Set)) or is_of(value, "tomotopy", "Corpus")
+    return hasattr(value, "__iter__") and not (other or any(hasattr(value, x) for x in known))
 
 
 def is_document(value: Any) -> bool:
@@ -172,7 +167,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
         raise refusal("two variables", data.var_names[data.var_names.duplicated()][0], code)
     kinds = sorted({*map(str, data.var.get("feature_types", ()))})
     if len(kinds) > 1:
-        warn(say("kinds", some(kinds), code, kinds[-1]), DataWarning)
+        warn(say("kinds", some(kinds), code, kinds[-1]))
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)
     step = max(len(data), 1) if is_read else _BLOCK_ROWS

@@ -1,12 +1,10 @@
 """A table of named columns, and code that reads it, for messages."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, groupby, takewhile
+from itertools import chain, combinations, groupby, takewhile
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -23,10 +21,11 @@ Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
 _ROWS_LOOKED_AT = _COLUMNS_LOOKED_AT = 100
-# Ratio to all other counts above which the first column looks like numbers of documents, or codes.
-FAR_LARGER = 10
-# Largest error of a sum of rounded probabilities.
-ROUNDED = 0.01
+# Columns among which sums of others are looked for, and so few words that one may be half of all.
+_FEW, _FEW_WORDS = 20, 5
+# Ratio to all other counts above which the first column looks like numbers of documents, or codes;
+# largest error of a sum of rounded probabilities.
+FAR_LARGER, ROUNDED = 10, 0.01
 # Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
 DATE = re.compile("|".join(NAMES["dates"]))
@@ -53,9 +52,9 @@ class Table(Protocol):
     names: list[str]
     n_rows: int
     row_names: list[str] | None = None
-    row_label: str = ""
     has_headers: bool = True
     title: str = "the table"
+    row_label: str = ""
     taker: str = ""
     code: str = "table"
     sep: str = ""
@@ -89,9 +88,7 @@ class Table(Protocol):
     @cached_property
     def written(self) -> dict[str, Any]:
         """Options of pandas that read the numbers of the table as they are written."""
-        held = ({x for x in self.values(name) if isinstance(x, str)} for name in self.names)
-        texts = set[str]().union(*(own for own in held if all(map(_numbers.is_cell, own))))
-        return _numbers.options_of_numbers(texts, self.sep)
+        return _numbers.options_of_numbers(map(self.values, self.names), self.sep)
 
     def call(self, change: str = "", **options: Any) -> str:
         """Code that reads the table, changed, with the options that the caller gave, and others."""
@@ -179,20 +176,18 @@ class Table(Protocol):
             other = f"; or name properties, {self.call(metadata=given)}"
         if not (len(odd) > 1 or self.is_turned or name.lower() in NAMES["may count"]):
             return told + other
-        # pandas reads 1.365 of 1365 as a fraction.
-        shown = ",".join(str(x) for x in values if x % 1)
-        if re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", shown):
-            return f"{told}{other}; if points divide thousands, read the file by thousands='.'"
+        if shown := _numbers.told_of_thousands(values):
+            return (told + other + shown) * bool(self.sep)
         if max(values, default=0) <= 1 or min(values) < 0:
             return told + other
         whole = dict.fromkeys((x for x in odd if x not in named), 0) if named else ""
-        call = f"; if they are estimates of counts, use {self.call(f'.round({whole})')}"
-        are_few = 2 * len(odd) < sum(map(bool, held.values()))
-        return told + (other + call if are_few else call + other)
+        use = f"; if they are estimates of counts, use {self.call(f'.round({whole})')}"
+        return told + (other + use if 2 * len(odd) < sum(map(bool, held.values())) else use + other)
 
     def kept_back(self, filled: str = ".fillna(0)", /, **options: Any) -> str:
         """Calls that read a table with marks of counts that are kept back; empty without marks."""
-        blank = [x for x in self.names if any(map(_numbers.is_kept_back, self.values(x)))]
+        marked = {x: {*map(_numbers.is_kept_back, self.values(x))} for x in self.names}
+        blank = [x for x in marked if marked[x] == {True, False}]
         own = (self.call(x, **options) for x in (f".dropna(subset={blank})", filled))
         return say("kept back", self.written.get("na_values"), *own) * bool(blank and self.written)
 
@@ -323,6 +318,28 @@ class Table(Protocol):
         """Whether no two rows have the same values in these columns."""
         return len({*map(str, zip(*map(self.values, names), strict=True))}) == self.n_rows
 
+    def differs_within(self, name: str, other: str) -> bool:
+        """Whether a column has several values where another has one."""
+        pairs = {*zip(*(map(str, self.values(x)) for x in (other, name)), strict=True)}
+        return len(pairs) > len(dict(pairs))
+
+    def are_codes(self, name: str, other: str) -> bool:
+        """Whether large whole numbers recur, but not beside the same value of another column."""
+        levels = {*self.numbers_of(name)}
+        are_large = max(levels, default=0) > FAR_LARGER * len(levels) and 0 not in levels
+        return are_large and not self.is_distinct(name) and self.is_distinct(name, other)
+
+    def totals_among(self, names: Sequence[str]) -> list[str]:
+        """The largest column that is the sum of two others or more side by side in every row."""
+        held = [self.numbers_of(x) for x in names[:_FEW]]
+        if {*map(len, held)} != {self.n_rows} or self.n_rows <= 2:
+            return []
+        sums = np.cumsum([np.zeros(self.n_rows), *held], axis=0)
+        # Of a run, two or more count something.
+        runs = [x for x in combinations(range(len(sums)), 2) if sum(map(any, held[slice(*x)])) > 1]
+        found = [x for x in held if any(np.array_equal(sums[j] - sums[i], x) for i, j in runs)]
+        return [names[held.index(max(found, key=sum))]] if found else []
+
     def numbers_beside(self, known: Collection[str], ids: str | None = None) -> list[str]:
         """Columns of numbers that may be properties, as they stand among those that are `known`.
 
@@ -346,13 +363,27 @@ class Table(Protocol):
         for run, edge in ((words, names[:1]), (words[::-1], names[-1:])):
             if run[:1] != edge:
                 found += takewhile(lambda x: self._is_code(x, words, known), run)
-        return [name for name in self.names if name in found and self.numbers_of(name)]
+                found += [x for x in run[:1] if self._is_total(x, words)]
+        found = [x for x in names if x in found and self.numbers_of(x)]
+        more = self.numbers_beside({*known, *found}, ids) if {*found} - {*known} else []
+        return [name for name in self.names if name in (*found, *more)]
 
     def are_far_larger(self, name: str, others: Sequence[str]) -> bool:
         """Whether the numbers of a column differ, and are far larger than all others, as codes."""
         least = min(self.numbers_of(name), default=0)
         rest = (self.numbers_of(x) for x in others[:_COLUMNS_LOOKED_AT] if x != name)
         return self.is_distinct(name) and least >= FAR_LARGER * max(chain([1], *rest))
+
+    def _is_total(self, name: str, words: list[str]) -> bool:
+        """Whether a column is in every row at least the sum of several others."""
+        rest, are_many = (
+            [x for x in words if x != name],
+            len(words) > _FEW_WORDS and self.n_rows > 2,
+        )
+        # First of some of them, since they may be many.
+        parts = ([*map(self.numbers_of, (name, *rest[:n]))] for n in (_COLUMNS_LOOKED_AT, None))
+        full = (x if {*map(len, x)} == {self.n_rows} else ([0], [1]) for x in parts if are_many)
+        return are_many and all(np.all(np.sum(x[1:], axis=0) <= x[0]) for x in full)
 
     def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:
         """Whether a column has blanks or numbers from 1, unlike words, or stands for levels."""

@@ -1,7 +1,5 @@
 """Word counts of raw texts by scikit-learn's CountVectorizer, stemmed by PyStemmer."""
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata
@@ -16,19 +14,16 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.table import Table
 from polyabayes.data.counts import CountMatrix, Words
-from polyabayes.data.names import CALLS, NAMES, refusal, say
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.data.names import CALLS, NAMES, refusal, say, warn
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 Analyzer = Callable[[str], list[str]]
 Place = Callable[[int], str]
 
-ON_EMPTY = ("raise", "drop", "keep")
-_MOST_PLACES, _TEXTS_LOOKED_AT = 50, 200
 # Items have at most so many words.
-_WORDS_OF_ITEM = 4
+_MOST_PLACES, _TEXTS_LOOKED_AT, _WORDS_OF_ITEM = 50, 200, 4
 # Items of orders, after how many there are.
 _TIMES = r"(\d+) ?[×x] ([^,;]+)"
 # scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
@@ -39,7 +34,7 @@ _TIME = re.compile(r"[\[(]?\d+:\d[\d:.,]*[\])]?")
 _KINDS = [x.split("\t") for x in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()]
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
-_OWN_LIST = "english"
+ON_EMPTY, _OWN_LIST = ("raise", "drop", "keep"), "english"
 
 
 def _own_tokens(document: Any) -> list[str]:
@@ -153,14 +148,14 @@ def _warn_of_scripts(texts: list[str]) -> None:
     are_whole = map(bool, map(_UNSPACED.search, texts))
     signs = 2 * n_kept < n_letters, *(2 * sum(x) > len(texts) for x in (are_whole, are_cut))
     for why in [*compress(say("scripts", 1 - n_kept / max(n_letters, 1)).split("|"), signs)][:1]:
-        warn(why + CALLS["letters"], DataWarning)
+        warn(why + CALLS["letters"])
 
 
 def _warn_of_items(texts: list[str]) -> None:
     """Warn of lists of items, such as baskets: a few words each, and no sentences."""
     texts = [html.unescape(text) for text in texts if text.strip()]
     if 2 * sum(map(bool, map(re.compile(_TIMES).match, texts))) > len(texts):
-        warn(say("items counted", texts[0], _TIMES), DataWarning)
+        warn(say("items counted", texts[0], _TIMES))
         return
     for sep in (*";|,", "||", " / ", "\n"):
         items = [item for text in texts for x in text.split(sep) if (item := x.strip())]
@@ -179,7 +174,7 @@ def _warn_of_items(texts: list[str]) -> None:
             rest = rf"[^{key}]*[^{key}\s]" if is_plain else rf"\s*(?:\([^()]*\)|[^{key}\s(])"
             option = argument("token_pattern", rf"[^{key}\s](?:{rest}){'?*'[not is_plain]}")
             option += f", {argument('lowercase', False)}" * (items != [x.lower() for x in items])
-            warn(say("lists", sep=sep, option=option), DataWarning)
+            warn(say("lists", sep=sep, option=option))
             return
 
 
@@ -198,7 +193,7 @@ def _warn_of_labels(texts: list[str]) -> None:
             if what != _KINDS[0][1]:  # Only markup may stand beside others.
                 break
     if found:
-        warn(say("labels", "; ".join(found), code), DataWarning)
+        warn(say("labels", "; ".join(found), code))
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:
@@ -222,8 +217,7 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
     known = stop_words.AVAILABLE_LANGUAGES
     if language not in known:
         raise refusal("no stop words", argument("stop_words", language), ", ".join(known))
-    found = stop_words.get_stop_words(language)
-    return sorted({token for word in found for token in (word, *analyze(word))})
+    return sorted({x for y in stop_words.get_stop_words(language) for x in (y, *analyze(y))})
 
 
 def _stemmer(language: str, options: Mapping[str, Any]) -> Analyzer:

@@ -1,7 +1,5 @@
 """Checks that bring cells of a count tensor into canonical form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -23,8 +21,7 @@ LabelList: TypeAlias = "Sequence[str] | NDArray[Any]"
 LabelsLike: TypeAlias = "Mapping[str, LabelList] | Sequence[LabelList | None] | None"
 Place: TypeAlias = Callable[[int], str]
 
-MAX_TOTAL = 2**63 - 1
-_LOW_BITS = 32
+MAX_TOTAL, _LOW_BITS = 2**63 - 1, 32
 
 
 def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:

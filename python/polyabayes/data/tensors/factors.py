@@ -1,7 +1,5 @@
 """Columns of a table as factors, with a level for each distinct value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -39,7 +37,7 @@ def counts_of_frame(frame: DataFrame, axes: Any, counts: Any) -> Any:
     return table.keys.get(count_column(table, named, None))
 
 
-def one_column(frame: DataFrame, name: Any) -> Series[Any]:
+def one_column(frame: DataFrame, name: Any) -> "Series[Any]":
     """The column of this name, which must exist once."""
     n_found = int((frame.columns == name).sum())
     if n_found != 1:
@@ -47,7 +45,7 @@ def one_column(frame: DataFrame, name: Any) -> Series[Any]:
     return frame[name]
 
 
-def complete_column(frame: DataFrame, name: Any) -> Series[Any]:
+def complete_column(frame: DataFrame, name: Any) -> "Series[Any]":
     """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
     if (is_missing := column.isna().to_numpy()).any():

@@ -1,7 +1,5 @@
 """What stands in a table of answers and is no answer: codes, labels, further headers, sums."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,11 +11,10 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import are_merged, divider, is_further_header
-from polyabayes.data.names import CALLS, NAMES, plain, say
-from polyabayes.exceptions import DataWarning, argument
+from polyabayes.data.names import CALLS, NAMES, plain, say, warn
+from polyabayes.exceptions import argument
 
 # Numbers by which surveys mark missing answers, if they follow a gap.
 _NUMBERS = set(map(int, NAMES["no number"]))
@@ -86,7 +83,7 @@ def warn_of_answers(
     code = frame.attrs.get("code", "frame")
     alone, told = further_headers(frame, items, has_counts=has_counts)
     if alone:
-        warn(told, DataWarning)
+        warn(told)
         frame = frame.drop(index=alone)
     known = {item: _levels_of(frame[item]) for item in items}
     # Numbers that are marks of one item are marks of others, if they end their scales.
@@ -108,9 +105,9 @@ def warn_of_answers(
     spellings: dict[Any, dict[str, str]] = {}
     for item, levels in known.items():
         if are_merged(frame[item].astype(object).where(frame[item].notna(), None).tolist()):
-            warn(say("merged answers", item=item, code=code), DataWarning)
+            warn(say("merged answers", item=item, code=code))
         if told := choices_of(frame, item, code):
-            warn(told, DataWarning)
+            warn(told)
         texts = [x for x in levels if isinstance(x, str) and len(levels) <= _MOST_ANSWERS]
         first = {x.strip().casefold(): x for x in reversed(texts)}
         if spelt := {x: y for x in texts if (y := first[x.strip().casefold()]) != x}:
@@ -123,12 +120,12 @@ def warn_of_answers(
         if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
             every = {x: [*given.get(str(x), ()), *own[x]] for x in items}
             named = {x: held for x, held in every.items() if held}
-        warn(say("marks", told, argument("missing", named, call)), DataWarning)
+        warn(say("marks", told, argument("missing", named, call)))
     if len(blank) > 1:
         ways = argument("missing", [], call), ticked(frame, blank, code=code)
-        warn(say("blanks", some(blank, 3), *ways), DataWarning)
+        warn(say("blanks", some(blank, 3), *ways))
     if spellings:
-        warn(say("spellings", some([*spellings], 3), code, spellings), DataWarning)
+        warn(say("spellings", some([*spellings], 3), code, spellings))
 
 
 def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:
@@ -167,9 +164,7 @@ def ticked(frame: DataFrame, items: Sequence[Any], change: str = "", code: str =
     return f"{code}{rows}{change}.assign(**{ticks})"
 
 
-def further_headers(
-    frame: DataFrame, items: Sequence[Any], *, has_counts: bool
-) -> tuple[list[Any], str]:
+def further_headers(frame: DataFrame, items: Any, *, has_counts: bool) -> tuple[list[Any], str]:
     """Labels of rows that may be further headers, and what leaves them out, as names of items."""
     if not (alone := _headers(frame, items, has_counts=has_counts)):
         return [], ""
@@ -218,12 +213,13 @@ def _is_no_answer(label: str) -> bool:
 
 
 def _zeros(known: Mapping[Any, list[Any]]) -> dict[Any, Any]:
-    """0, as a number or text, of items with answers from 0 to n, where more have those from 1."""
+    """0, as a number or text, of items from 0 to n, where more that are called alike begin at 1."""
     held = {x: {number_of(str(y)): y for y in levels} for x, levels in known.items()}
     ends = {x: len({0, *own}) for x, own in held.items()}
     scales = [x for x, n in ends.items() if {0, *held[x]} == {*range(n)} and n > 2]
-    size = Counter((0 in held[x], ends[x]) for x in scales)
-    odd = [x for x in scales if 0 in held[x] and size[True, ends[x]] < size[False, ends[x]]]
+    kinds = {x: (ends[x], re.sub(r"\d+", "", str(x))) for x in scales}
+    size = Counter((0 in held[x], kinds[x]) for x in scales)
+    odd = [x for x in scales if 0 in held[x] and size[True, kinds[x]] < size[False, kinds[x]]]
     return {x: held[x][0] for x in odd}
 
 

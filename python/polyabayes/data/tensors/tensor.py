@@ -14,16 +14,15 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
 from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table, some
-from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import flat, name_of, row_names, row_place
 from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import canonical_cells, totals, warn_of_sums
-from polyabayes.data.names import CALLS, refusal, say
+from polyabayes.data.names import CALLS, refusal, say, warn
 from polyabayes.data.tensors import cells as _cells, factors as _factors
 from polyabayes.data.tensors.cells import Axes, AxisLabels, LabelsLike, Shape
 from polyabayes.data.tensors.non_answers import warn_of_answers, without_missing
-from polyabayes.exceptions import BudgetExceededError, DataWarning, InvalidTypeError, argument
+from polyabayes.exceptions import BudgetExceededError, InvalidTypeError, argument
 
 # Cells above which factors that say the same in each of them are hardly two; labels of an axis.
 _FEW_CELLS, _LABELS_SHOWN = 10, 5
@@ -203,7 +202,7 @@ class CountTensor:
             drop = ", ".join(f"{name}={own}" for name, own in odd.items())
             call = f"CountTensor.from_dense(frame.drop({drop}), {[*names]})"
             told = some([*chain(*odd.values())]), some([names[k] for k, _ in sums]), call
-            warn(say("sums", *told), DataWarning)
+            warn(say("sums", *told))
         return cls._from_cells(coordinates, counts, names, shape, labels, 0)
 
     @classmethod
@@ -298,7 +297,7 @@ class CountTensor:
             checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
             if twins := _factors.alike(codes, labels, columns) if len(table) > _FEW_CELLS else []:
                 kept = argument("axes", _factors.useful(codes, labels, columns))
-                warn(say("twins", " and ".join(map(some, twins)), kept), DataWarning)
+                warn(say("twins", " and ".join(map(some, twins)), kept))
             call = f"CountTensor.from_frame({table.attrs.get('code', 'frame')}"
             rest = f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
             warn_of_sums(table, columns, columns, checked, lambda code: call + code + rest)
@@ -411,8 +410,7 @@ class CountTensor:
         columns = [self._axis_ix(name) for name in _cells.checked_axes(axes)]
         cells = canonical_cells(self.coordinates[:, columns], self.counts)
         shape = tuple(self.shape[column] for column in columns)
-        labels = tuple(self.labels[column] for column in columns)
-        return self._from_checked(*cells, shape, axes, labels)
+        return self._from_checked(*cells, shape, axes, tuple(self.labels[k] for k in columns))
 
     def _axis_ix(self, name: str) -> int:
         if name not in self.axes:

@@ -1,7 +1,5 @@
 """LDA-C: one document per line, ``M id:count id:count ...``, with ids counted from 0."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,7 +73,7 @@ class Rows(NamedTuple):
     counts: NDArray[np.int64]
 
     @classmethod
-    def joined(cls, parts: Iterable[Rows]) -> Rows:
+    def joined(cls, parts: "Iterable[Rows]") -> "Rows":
         """All documents of some parts."""
         return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 

@@ -1,7 +1,5 @@
 """Matrix Market files, and UCI bags of words, which are the same with another header."""
 
-from __future__ import annotations
-
 import io
 import re
 from codecs import BOM_UTF8
@@ -11,11 +9,10 @@ from scipy.io import mminfo, mmread, mmwrite
 
 from polyabayes._support.files import content_of, open_binary, reading, refuse_announced, replacing
 from polyabayes._support.machine import memory_of_machine
-from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.names import say
-from polyabayes.exceptions import DataWarning, FileFormatError, argument
+from polyabayes.data.names import say, warn
+from polyabayes.exceptions import FileFormatError, argument
 from polyabayes.io.integers import COUNT, DECIMAL, PLACE, check_lines, is_number, shown
 from polyabayes.io.vocabularies import words_beside
 
@@ -25,9 +22,8 @@ _BANNER = b"%%MatrixMarket matrix coordinate integer general\n%\n"
 # The banner, comments and the line of sizes.
 _HEADER = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*+[^\n]*\n?")
 _KINDS = ("integer", "real", "unsigned-integer", "pattern", "general", "symmetric")
-_CELL_BYTES = 16
 # Endings of the names of genes and of cells beside a matrix of kallisto, and of alevin-fry.
-_BESIDE = ((".genes.txt", ".barcodes.txt"), ("_cols.txt", "_rows.txt"))
+_CELL_BYTES, _BESIDE = 16, ((".genes.txt", ".barcodes.txt"), ("_cols.txt", "_rows.txt"))
 
 
 def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
@@ -40,12 +36,12 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     if not transpose and any(path.parent.glob("*barcodes.tsv*")):
         is_known = path.name.removesuffix(".gz").endswith("matrix.mtx")
         how = argument("format", "10x") if is_known else argument("transpose", True)
-        warn(say("of 10x", path, how), DataWarning)
+        warn(say("of 10x", path, how))
     start = re.sub(r"\.\w+(\.gz)?$", "", str(path))
     for names in _BESIDE:
         if all(Path(start + name).is_file() for name in names):
             code = f"pathlib.Path({start!r} + x).read_text().split() for x in {names}"
-            warn(say("beside", path, code), DataWarning)
+            warn(say("beside", path, code))
     return _corpus(path, _content(path), None, transpose=transpose)
 
 

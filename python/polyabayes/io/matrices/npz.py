@@ -1,7 +1,5 @@
 """NumPy archives: those of ``scipy.sparse.save_npz``, with further parts of a corpus."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,9 @@ from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive
 
 # Layouts of sparse matrices of SciPy, and the arrays of their places.
-_COMPRESSED = ("indices", "indptr")
+_COMPRESSED, _NAMES = ("indices", "indptr"), ("vocabulary", "ids", "exposure", "metadata")
 _LAYOUTS: dict[str, tuple[str, ...]] = {"coo": ("row", "col"), "dia": ("offsets",)}
 _LAYOUTS |= dict.fromkeys(("csr", "csc", "bsr"), _COMPRESSED)
-_NAMES = ("vocabulary", "ids", "exposure", "metadata")
 _PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", "_is_array", *_NAMES)
 
 

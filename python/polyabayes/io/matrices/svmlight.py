@@ -1,7 +1,5 @@
 """svmlight and libsvm: ``label word:count word:count ...``; labels are ignored."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Corpora in CSV, TSV, Parquet and JSON lines, with the rules of data frames."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,14 +44,13 @@ def read_csv(
     """
     table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns), **options)
     # Names of columns may be numbers, in order.
-    n_names, found = len(table.names), map(number_of, table.names)
+    n, found = len(table.names), map(number_of, table.names)
     numbers = [number for number in found if number is not None]
-    is_bare = len(numbers) == n_names and (n_names < 4 or numbers != sorted(numbers))
+    is_bare = len(numbers) == n and (n < 4 or numbers != sorted(numbers))
     if is_bare and not {"layout", "document", "word"} & options.keys():
-        words = argument("columns", [f"word{k}" for k in range(n_names)])
-        triplets = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
-        told = argument("layout", "wide"), triplets * (n_names == 3), words
-        raise FileFormatError(say("bare", path, *told))
+        own = argument("columns", [f"word{k}" for k in range(n)])
+        three = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
+        raise FileFormatError(say("bare", path, argument("layout", "wide"), three * (n == 3), own))
     return corpus_of_table(path, table, vocabulary, **options)
 
 

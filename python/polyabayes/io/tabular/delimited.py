@@ -1,7 +1,5 @@
 """Delimited files such as CSV and TSV, parsed by Python's csv module."""
 
-from __future__ import annotations
-
 import csv
 import re
 import sys
@@ -22,24 +20,22 @@ from polyabayes._support import checks
 from polyabayes._support.files import check_encoding, text_lines
 from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes._support.output.tables import some
-from polyabayes._support.warnings import quiet, warn
+from polyabayes._support.warnings import quiet
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
 from polyabayes.data.conversion.remedies import columns_of
 from polyabayes.data.conversion.roles import NamedColumns
 from polyabayes.data.conversion.table import PADDED, Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
-from polyabayes.data.names import NAMES, say
+from polyabayes.data.names import NAMES, say, warn
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
 from polyabayes.io.integers import is_number, parsed_count, shown
 
 # A line, or the first of several where a quoted field holds newlines, and its fields.
 Record: TypeAlias = "tuple[int, list[str]]"
 
-LINES_LOOKED_AT = 20
-# Rows of counts that are dense at once.
-_BLOCK_ROWS = 512
-_LONGEST_FIELD, _MOST_NOTES = 1 << 30, 100
+# Lines of the head of a file, rows of counts that are dense at once, lines of notes, and letters.
+LINES_LOOKED_AT, _BLOCK_ROWS, _MOST_NOTES, _LONGEST_FIELD = 20, 512, 100, 1 << 30
 _SEPARATORS, _NO_SEPARATORS = ",\t;|", '0123456789+-.eE\r\n"'
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -131,7 +127,8 @@ class DelimitedTable(Table):
             if self.n_rows and are_outside and are_counts and len(odd) <= _MOST_NOTES:
                 self._skipped += [x - 1 for x in odd]
                 change = self.completion() if "text" not in self.given else ""
-                told = f"; if notes or totals, without lines {some([*odd])}, {self.call(change)}"
+                where = f"line{'s' * (len(odd) > 1)} {some([*odd])}"
+                told = f"; if notes or totals, without {where}, {self.call(change)}"
             elif self.may_lack_header:
                 told = f"; if each line is a list of words, {self.as_lists}"
                 told += say("ragged", self.call()) * (max(odd.values()) < n_names)
@@ -266,7 +263,7 @@ class DelimitedTable(Table):
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
         if second and dialect.columns is None and len(names) > 1:
             last = first[second[0] - 1][0]
-            warn(say("headers", self.path, line + 1, last), DataWarning)
+            warn(say("headers", self.path, line + 1, last))
             self._skipped += range(line, last)
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
@@ -393,13 +390,18 @@ def separator_of(lines: list[str]) -> str | None:
     """The separator of a header outside quotes; None if there is none.
 
     It is the one that most of the other lines have as often, since names, as those of taxa, may
-    have others, and else the most frequent. If the header has none, it is one of the other lines,
+    have others, and else the most frequent. Below a title, it is that of a header of quoted fields
+    and of the line behind. If the header has none, it is one of the other lines,
     equally often in each: before numbers only, or twice and more below a title. Below a comment it
     is in each. Notes without one may stand above or below more than half of the others. The header
     of a column of texts stands for none, since texts hold any character.
     """
     plain = ["".join(line.split('"')[::2]) for line in lines]
     held = {sep: [line.count(sep) for line in plain] for sep in _SEPARATORS}
+    for sep, n in held.items():
+        header = re.compile(rf'"[^"]*"({re.escape(sep)}"[^"]*")+\s*').fullmatch
+        if any(header(line) and n[k : k + 1] == n[k + 1 : k + 2] for k, line in enumerate(lines)):
+            return sep
     # R names one column less.
     n_alike = {sep: n.count(n[0]) + n.count(n[0] + 1) for sep, n in held.items()}
     sep = max(_SEPARATORS, key=lambda sep: (held[sep][0] > 0, n_alike[sep], held[sep][0]))

@@ -1,7 +1,5 @@
 """Tables of factors in CSV and Parquet files: a column per axis, and optionally one of counts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +14,7 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
-_COUNTS, _UNNAMED = "count", ("path", "missing")
-_WHOLE = re.compile(r"[+-]?\d+\.0*")
+_COUNTS, _UNNAMED, _WHOLE = "count", ("path", "missing"), re.compile(r"[+-]?\d+\.0*")
 
 
 def read_factor_csv(

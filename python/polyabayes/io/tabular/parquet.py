@@ -1,7 +1,5 @@
 """Parquet files: whole tables, and documents of tables in blocks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +19,8 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.selection import number_of_documents
 
-_WHY = "reading Parquet files needs pyarrow"
 # Rows that are read at once.
-_BATCH_ROWS = 1 << 16
+_WHY, _BATCH_ROWS = "reading Parquet files needs pyarrow", 1 << 16
 
 
 def read_parquet_frame(path: Path) -> DataFrame:

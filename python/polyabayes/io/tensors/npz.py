@@ -1,7 +1,5 @@
 """NumPy archives of count tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

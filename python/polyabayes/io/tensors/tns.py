@@ -1,7 +1,5 @@
 """FROSTT tensors: ``.tns`` and ``.tns.gz``, their axes in a ``.modes.json`` of the same name."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import islice
