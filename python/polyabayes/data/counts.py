@@ -15,7 +15,6 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
 from polyabayes._support.output.tables import some
 from polyabayes._support.sparse_arrays import checked_sparse
-from polyabayes.data.conversion.numbers import told_of_thousands
 from polyabayes.data.names import CALLS, NAMES, NO_WORD, refusal, say, warn
 from polyabayes.exceptions import InvalidCountsError, InvalidTypeError, argument
 
@@ -295,6 +294,13 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
             told += f": {values[position]} at {place(position)}; counts are whole numbers from 0 "
             remedy += told_of_thousands(values[wrong][:_LABELS_LOOKED_AT].tolist())
             raise InvalidCountsError(f"{told}to {largest}: {remedy}")
+
+
+def told_of_thousands(values: Iterable[float]) -> str:
+    """What reads fractions that may be thousands: pandas reads 1.365 of 1365 as a fraction."""
+    shown = ",".join(str(x) for x in values if x % 1)
+    are_read = re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", shown)
+    return "; if points divide thousands, read the file by thousands='.'" * bool(are_read)
 
 
 def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, Integers]:

@@ -90,13 +90,6 @@ def options_of_numbers(values: Iterable[Collection[Any]], sep: str) -> dict[str,
     return options
 
 
-def told_of_thousands(values: Iterable[float]) -> str:
-    """What reads fractions that may be thousands: pandas reads 1.365 of 1365 as a fraction."""
-    shown = ",".join(str(x) for x in values if x % 1)
-    are_read = re.fullmatch(r"(?=.*\.\d{3}\b)([1-9]\d?\d?\.\d{1,3},?)+", shown)
-    return "; if points divide thousands, read the file by thousands='.'" * bool(are_read)
-
-
 def read_number(text: str, options: dict[str, Any]) -> float | None:
     """The number of a text that is written so; NaN for a dash."""
     plain = text.strip().replace(options.get("thousands", "\0"), "")

@@ -11,7 +11,7 @@ import numpy as np
 
 from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.conversion import numbers as _numbers
-from polyabayes.data.counts import MAX_COUNT, CountMatrix
+from polyabayes.data.counts import MAX_COUNT, CountMatrix, told_of_thousands
 from polyabayes.data.names import CALLS, NAMES, NO_WORD, counts_nothing, headed, is_headed, say
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
@@ -176,7 +176,7 @@ class Table(Protocol):
             other = f"; or name properties, {self.call(metadata=given)}"
         if not (len(odd) > 1 or self.is_turned or name.lower() in NAMES["may count"]):
             return told + other
-        if shown := _numbers.told_of_thousands(values):
+        if shown := told_of_thousands(values):
             return (told + other + shown) * bool(self.sep)
         if max(values, default=0) <= 1 or min(values) < 0:
             return told + other
