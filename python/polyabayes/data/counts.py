@@ -321,7 +321,7 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
 def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[int, int]]:
     """Axes with a level that counts as much as two others or more together, wherever it counts.
 
-    One that is called a total may be off by rounding, by less than one for each cell. Others are so
+    One that is called a total may be off by rounding, by up to a twentieth. Others are so
     in each combination of levels of the other axes, but those whose levels each stand
     beside one level, as numbers of rows, or that have one level beside it, and beside no other, as
     the blank in a row of totals.
@@ -332,16 +332,15 @@ def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[i
         sums = np.bincount(levels[known], counts[known], 1)
         level = int(np.argmax(sums))
         error = abs(2 * sums[level] - sums.sum())
-        if error <= len(counts) and np.count_nonzero(sums) > 2:
-            is_named = str(labels[axis][level]).strip(" :").lower() in NAMES["totals"]
+        if 20 * error <= sums[level] and np.count_nonzero(sums) > 2:
+            named = str(labels[axis][level]).strip(" :").lower() in NAMES["totals"]
             pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
             is_it = levels == level
             is_own = ((coordinates == coordinates[is_it].max(axis=0)) == is_it[:, None]).all(axis=0)
             kept = np.less([len(np.unique(x)) for x in coordinates.T], pairs)
             rest = coordinates * (kept & ~is_own if (kept & ~is_own).any() else kept)
             cells = (canonical_cells(rest[x], counts[x]) for x in (is_it, known & ~is_it))
-            if is_named or (not error and all(map(np.array_equal, *cells))):
-                found.append((axis, level))
+            found += [(axis, level)] * (named or (not error and all(map(np.array_equal, *cells))))
     return found
 
 

@@ -462,9 +462,11 @@ class Table(Protocol):
         return [] if are_names or None in found else found  # type: ignore[return-value]
 
     def count_among(self, names: Sequence[str], more: Sequence[str] = ()) -> str | None:
-        """The column with a header of counts, or of `more`: one of whole numbers, or of others."""
+        """The column with a header of counts, or of `more`: of whole numbers, or else of some."""
         whole, known = [*filter(self.holds_whole_numbers, names)], (*NAMES["count"], *more)
-        return headed(whole, known) or headed([x for x in names if not self.are_labels(x)], known)
+        held = {x: [str(y) for y in self.values(x) if y is not None] for x in names}
+        some = [x for x in names if {*map(_numbers.number_of, held[x])} != {None}]
+        return headed(whole, known) or headed(some, known)
 
     def holds_whole_numbers(self, name: str) -> bool:
         """Whether a column holds whole numbers, and nothing else that is not missing."""

@@ -91,13 +91,13 @@ def warn_of_answers(
     for _ in range(2):
         shared = {number_of(str(x)) or x for x in chain(*given.values(), *own.values())}
         own = {x: _marks(known[x], shared, is_categorical=hasattr(frame[x], "cat")) for x in items}
-    # Where siblings say in words that an answer is missing, numbers are answers.
+    # Where siblings say in words that an answer is missing, numbers of one digit are answers.
     stems = {x: re.sub(r"\d+", "", str(x)) for x in items}
     worded = [x for x in items if any(number_of(str(y)) is None for y in known[x])]
     held = {x: (*own[x], *given.get(str(x), ())) for x in worded}
     said = {stems[x] for x in worded if any(number_of(str(y)) is None for y in held[x])}
     for x in (x for x in items if x not in worded and stems[x] in said):
-        own[x] = [y for y in own[x] if (number_of(str(y)) or 0) < 0]
+        own[x] = [y for y in own[x] if not 0 <= (number_of(str(y)) or 0) < 10]
     for item, zero in _zeros({x: [y for y in known[x] if y not in own[x]] for x in items}).items():
         own[item] += [zero] * (zero not in [*frame[item].mode()])
     marks = {mark: [x for x in items if mark in own[x]] for mark in chain(*own.values())}

@@ -213,8 +213,9 @@ class Chooser:
             return kept
         if not curve.elbows:
             errors = {size: curve.behind[size].std_error for size in curve.close}
-            is_new, most = curve.smooth is None, curve.tolerance
-            wanted = {size for size in errors if is_new or not errors[size] <= most}
+            most = curve.tolerance if curve.smooth else -1.0
+            few = {size for size in errors if self.race.n_folds(size) < 2}
+            wanted = few.union(size for size in errors if not errors[size] <= most)
             return sorted({curve.best, *wanted}) if wanted else []
         # A smaller size within the tolerance may be the answer.
         margin = self._limits.tolerance or 0.0
