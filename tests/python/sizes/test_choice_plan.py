@@ -87,6 +87,19 @@ def test_a_curve_without_a_bend_is_smooth(monkeypatch, spread):
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
+def test_a_size_that_is_found_late_has_two_folds_too(monkeypatch):
+    """The largest size is tried after the curve through the others is known."""
+    monkeypatch.setitem(globals(), "N_DOCUMENTS", 100)
+    options = {"spread": 0.004, "tolerance": 0.02, "n_folds": 2, "sizes": 200}
+    found, made = fits_of(monkeypatch, lambda size: 0.02 * np.log(size), **options)
+    assert made.index((100, 0)) > made.index((64, 1))
+    rows = {row["size"]: row for row in found.rows}
+    assert {row["n_folds"] for row in found.rows} == {2}
+    assert rows[found.best]["probability"] == 1.0
+    assert not rows[found.recommended]["dropped"]
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 def test_sizes_that_are_given_are_trained_once(monkeypatch):
     given, made = fits_of(monkeypatch, without_end, spread=0.005, sizes=[64, 128, 200])
     assert len(made) == len(set(made)) <= 15

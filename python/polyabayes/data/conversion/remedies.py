@@ -134,7 +134,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if word and count not in whole and (told := _topics_in_rows(table, document, word, rates)):
         return [told]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
-    # What is the same in all rows of a document is a property of it, where others recur.
+    # A column with one value in each document is a property of the document, and has no words.
     differ = [x for x in terms if table.differs_within(x, document)]
     if not (all(map(table.is_distinct, differ)) and any(is_headed(x, "items") for x in terms)):
         terms = differ or terms

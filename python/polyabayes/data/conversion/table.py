@@ -335,7 +335,7 @@ class Table(Protocol):
         if {*map(len, held)} != {self.n_rows} or self.n_rows <= 2:
             return []
         sums = np.cumsum([np.zeros(self.n_rows), *held], axis=0)
-        # Of a run, two or more count something.
+        # Sums of one column and of zeros are no totals.
         runs = [x for x in combinations(range(len(sums)), 2) if sum(map(any, held[slice(*x)])) > 1]
         found = [x for x in held if any(np.array_equal(sums[j] - sums[i], x) for i, j in runs)]
         return [names[held.index(max(found, key=sum))]] if found else []
@@ -376,11 +376,9 @@ class Table(Protocol):
 
     def _is_total(self, name: str, words: list[str]) -> bool:
         """Whether a column is in every row at least the sum of several others."""
-        rest, are_many = (
-            [x for x in words if x != name],
-            len(words) > _FEW_WORDS and self.n_rows > 2,
-        )
-        # First of some of them, since they may be many.
+        rest = [x for x in words if x != name]
+        are_many = len(words) > _FEW_WORDS and self.n_rows > 2
+        # Words may be many: some of them are looked at first.
         parts = ([*map(self.numbers_of, (name, *rest[:n]))] for n in (_COLUMNS_LOOKED_AT, None))
         full = (x if {*map(len, x)} == {self.n_rows} else ([0], [1]) for x in parts if are_many)
         return are_many and all(np.all(np.sum(x[1:], axis=0) <= x[0]) for x in full)
@@ -465,8 +463,8 @@ class Table(Protocol):
         """The column with a header of counts, or of `more`: of whole numbers, or else of some."""
         whole, known = [*filter(self.holds_whole_numbers, names)], (*NAMES["count"], *more)
         held = {x: [str(y) for y in self.values(x) if y is not None] for x in names}
-        some = [x for x in names if {*map(_numbers.number_of, held[x])} != {None}]
-        return headed(whole, known) or headed(some, known)
+        numbered = [x for x in names if {*map(_numbers.number_of, held[x])} != {None}]
+        return headed(whole, known) or headed(numbered, known)
 
     def holds_whole_numbers(self, name: str) -> bool:
         """Whether a column holds whole numbers, and nothing else that is not missing."""

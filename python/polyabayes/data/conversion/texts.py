@@ -22,8 +22,10 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 Analyzer = Callable[[str], list[str]]
 Place = Callable[[int], str]
 
+ON_EMPTY = ("raise", "drop", "keep")
+_MOST_PLACES, _TEXTS_LOOKED_AT = 50, 200
 # Items have at most so many words.
-_MOST_PLACES, _TEXTS_LOOKED_AT, _WORDS_OF_ITEM = 50, 200, 4
+_WORDS_OF_ITEM = 4
 # Items of orders, after how many there are.
 _TIMES = r"(\d+) ?[×x] ([^,;]+)"
 # scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
@@ -34,7 +36,7 @@ _TIME = re.compile(r"[\[(]?\d+:\d[\d:.,]*[\])]?")
 _KINDS = [x.split("\t") for x in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()]
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
-ON_EMPTY, _OWN_LIST = ("raise", "drop", "keep"), "english"
+_OWN_LIST = "english"
 
 
 def _own_tokens(document: Any) -> list[str]:

@@ -91,7 +91,7 @@ def warn_of_answers(
     for _ in range(2):
         shared = {number_of(str(x)) or x for x in chain(*given.values(), *own.values())}
         own = {x: _marks(known[x], shared, is_categorical=hasattr(frame[x], "cat")) for x in items}
-    # Where siblings say in words that an answer is missing, numbers of one digit are answers.
+    # Numbers of one digit are answers if items called alike have texts for missing answers.
     stems = {x: re.sub(r"\d+", "", str(x)) for x in items}
     worded = [x for x in items if any(number_of(str(y)) is None for y in known[x])]
     held = {x: (*own[x], *given.get(str(x), ())) for x in worded}

@@ -154,6 +154,12 @@ class Curve(NamedTuple):
         return [size for size, found in self.behind.items() if found.mean <= _SMOOTH]
 
     @property
+    def uncertain(self) -> set[int]:
+        """Of these, sizes whose losses have errors above the tolerance, or none yet."""
+        errors = {size: self.behind[size].std_error for size in self.close}
+        return {x for x in errors if self.smooth is None or not errors[x] <= self.tolerance}
+
+    @property
     def rises(self) -> bool:
         """Whether the last doubling gained more than half of the tolerance."""
         largest = max(self.behind)

@@ -203,7 +203,7 @@ class Chooser:
     def _open(self) -> list[int]:
         """Sizes whose remaining folds may change the answer; of given sizes, all that are kept.
 
-        Without a bend, sizes whose losses are uncertain, and the best one.
+        Without a bend, sizes whose losses are uncertain or of one fold, and the best one.
 
         Of sizes whose differences to the best size do not matter, only the smallest counts. The
         size below the recommended one gets some folds, since its first fit may have been poor.
@@ -212,10 +212,7 @@ class Chooser:
         if self._given:
             return kept
         if not curve.elbows:
-            errors = {size: curve.behind[size].std_error for size in curve.close}
-            most = curve.tolerance if curve.smooth else -1.0
-            few = {size for size in errors if self.race.n_folds(size) < 2}
-            wanted = few.union(size for size in errors if not errors[size] <= most)
+            wanted = curve.uncertain.union(x for x in curve.close if self.race.n_folds(x) < 2)
             return sorted({curve.best, *wanted}) if wanted else []
         # A smaller size within the tolerance may be the answer.
         margin = self._limits.tolerance or 0.0
@@ -391,15 +388,15 @@ class Chooser:
 
     def _result(self, *, ended: bool) -> SizeChoice:
         """The choice from the fits so far; `ended` says whether the race was completed."""
-        race, curve, wanted = self.race, self._curve(), self._open()
-        of_best = race.n_folds(curve.best)
+        race, curve = self.race, self._curve()
+        open_sizes, of_best = {*self._open(), curve.recommended}, race.fits[curve.best].keys()
         top, _ = race.scores(curve.best)
         rows: list[dict[str, Any]] = []
         gain = Difference(np.nan, np.nan, np.nan)
         for size, behind in curve.behind.items():
             # By fold, so that means have the same bits in any order of the fits.
             fits = [race.fits[size][fold] for fold in sorted(race.fits[size])]
-            is_whole = 1 < len(fits) == of_best
+            has_same = race.fits[size].keys() == of_best and len(fits) > 1
             if rows:
                 gain = curve.difference(size, rows[-1]["size"])
             rows.append(
@@ -412,9 +409,9 @@ class Chooser:
                     **dict(zip(("behind_lower", "behind_upper"), interval(behind), strict=True)),
                     "gain": gain.mean,
                     "gain_std_error": gain.std_error,
-                    "probability": chance(behind) if is_whole else np.nan,
+                    "probability": chance(behind) if has_same else np.nan,
                     "n_folds": len(fits),
-                    "dropped": len(fits) < of_best and size not in wanted,
+                    "dropped": len(fits) < len(of_best) and size not in open_sizes,
                     "stability": stability(fits),
                     **mean_figures(fits),
                     "seconds": sum(fit.seconds for fit in fits),
