@@ -87,6 +87,13 @@ def test_a_curve_without_a_bend_is_smooth(monkeypatch, spread):
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
+def test_sizes_are_added_before_folds_where_few_are_near_the_best(monkeypatch):
+    found, _ = fits_of(monkeypatch, lambda size: 0.15 * np.log(size), spread=0.003, sizes=200)
+    n_folds = [row["n_folds"] for row in found.rows if row["behind"] <= 0.1]
+    assert n_folds == [2] * 4
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 def test_a_size_that_is_found_late_has_two_folds_too(monkeypatch):
     """The largest size is tried after the curve through the others is known."""
     monkeypatch.setitem(globals(), "N_DOCUMENTS", 100)
