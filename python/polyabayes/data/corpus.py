@@ -13,11 +13,8 @@ from scipy import sparse
 from polyabayes import _core
 from polyabayes._support.output.tables import columns_of, counted, html_table, some
 from polyabayes.data import counts as _counts
-from polyabayes.data.conversion import frames, sources
-from polyabayes.data.conversion.documents import source_of, source_of_lists, source_of_table
-from polyabayes.data.conversion.roles import NamedColumns
+from polyabayes.data.conversion import documents as _documents, frames, roles, sources, texts
 from polyabayes.data.conversion.sources import Source
-from polyabayes.data.conversion.texts import checked_on_empty
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
 from polyabayes.data.names import counts_nothing, refusal, say, warn
@@ -196,8 +193,8 @@ class Corpus(DocumentCounts):
         names = ("stop_words", "min_df", "max_df", "ngram_range", "stem")
         named = zip(names, (stop_words, min_df, max_df, ngram_range, stem), strict=True)
         options.update({name: value for name, value in named if value is not None})
-        checked = checked_on_empty(on_empty)
-        return cls._made(source_of_lists(documents, vocabulary, ids, options, checked))
+        checked = texts.checked_on_empty(on_empty)
+        return cls._made(_documents.source_of_lists(documents, vocabulary, ids, options, checked))
 
     @classmethod
     def from_gensim(cls, corpus: Iterable[Any], dictionary: Any = None) -> Corpus:
@@ -279,9 +276,9 @@ class Corpus(DocumentCounts):
         if (frame := frames.frame_of(table)) is None:
             raise InvalidTypeError(say("no frame", type(table).__name__))
         options["text"] = text
-        named = NamedColumns.taken_from(options)
-        checked, source = checked_on_empty(on_empty), frames.FrameTable(frame)
-        made = cls._made(source_of_table(source, named, vocabulary, options, checked))
+        named = roles.NamedColumns.taken_from(options)
+        checked, source = texts.checked_on_empty(on_empty), frames.FrameTable(frame)
+        made = cls._made(_documents.source_of_table(source, named, vocabulary, options, checked))
         return made if vocabulary is None else made.aligned_to(vocabulary)[0]
 
     @classmethod
@@ -376,7 +373,7 @@ def _source_of(documents: Any, name: str) -> Source:
         return _parts_of(documents)
     if isinstance(documents, list) and documents and isinstance(documents[0], Corpus):
         return _joined(documents, name)
-    return source_of(documents, name)
+    return _documents.source_of(documents, name)
 
 
 def _parts_of(corpus: Corpus) -> Source:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import BOMS_UTF16, check_encoding, line_blocks
-from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.remedies import columns_of
+from polyabayes.data.conversion import numbers, remedies
 from polyabayes.data.conversion.table import named_within
 from polyabayes.data.names import CALLS, named_rows, say
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
@@ -186,7 +185,7 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
     """The same of a table: its lines have equally many numbers or tabs, or a header names roles."""
     sep = delimited.separator_of(lines) or " "
     head = lines[0].split(None if sep == " " else sep)
-    columns = columns_of(len(head), 0) if all(map(is_number, head)) else None
+    columns = remedies.columns_of(len(head), 0) if all(map(is_number, head)) else None
     dialect, most = delimited.Dialect(sep, encoding, columns=columns), delimited.LINES_LOOKED_AT
     try:
         table = delimited.DelimitedTable(path, dialect, None if sep == "\t" else most)
@@ -197,7 +196,7 @@ def _as_table(path: Path, lines: list[str], encoding: str) -> tuple[str, str]:
         return ("a table", str(error.args[0])) if sep == "\t" else ("", "")
     names, n_names = table.names, len(table.names)
     fields = [x for name in names[1:] for x in table.values(name)]
-    are_numbers = all(x is not None and number_of(x) is not None for x in fields)
+    are_numbers = all(x is not None and numbers.number_of(x) is not None for x in fields)
     # R divides by blanks, and does not name the column of the row names.
     is_counted = any(map(table.holds_whole_numbers, names[1:])) and table.n_rows > 1 < n_names - 1
     is_counted = is_counted and not any(map(is_number, names))

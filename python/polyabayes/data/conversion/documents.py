@@ -9,11 +9,8 @@ from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
-from polyabayes.data.conversion import sources
-from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_names
-from polyabayes.data.conversion.numbers import label_order
+from polyabayes.data.conversion import frames, numbers, sources
 from polyabayes.data.conversion.roles import NamedColumns, Roles, roles_of
-from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.table import PLAIN_KINDS, Table
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
 from polyabayes.data.counts import checked_exposure, checked_words, warn_of_sums
@@ -21,7 +18,7 @@ from polyabayes.data.names import refusal, say, warn
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 
-def source_of(documents: Any, name: str) -> Source:
+def source_of(documents: Any, name: str) -> sources.Source:
     """Parts of a corpus from documents in any form but a corpus; the counts are checked.
 
     Forms are AnnData, a corpus of tomotopy, a table, matrices and stm's documents of R, lists of
@@ -33,17 +30,17 @@ def source_of(documents: Any, name: str) -> Source:
         texts = [(list(document), document.uid) for document in documents]
         ids = [str(uid) for _, uid in texts] if all(uid for _, uid in texts) else None
         return counted_texts((x for x, _ in texts), None, {}, are_tokens=True)._replace(ids=ids)
-    if (frame := frame_of(documents)) is not None:
-        table = FrameTable(frame, name, "Corpus.from_table")
-        return source_of_table(table) if frame.size else Source(frame.to_numpy())
-    return sources.of_r(documents) or _of_lists(documents) or Source(documents)
+    if (frame := frames.frame_of(documents)) is not None:
+        table = frames.FrameTable(frame, name, "Corpus.from_table")
+        return source_of_table(table) if frame.size else sources.Source(frame.to_numpy())
+    return sources.of_r(documents) or _of_lists(documents) or sources.Source(documents)
 
 
-def _of_lists(documents: Any) -> Source | None:
+def _of_lists(documents: Any) -> sources.Source | None:
     """Counts of lists of pairs or of tokens, or of texts; None for anything else."""
     if getattr(documents, "ndim", 0) == 1 and documents.dtype.kind not in "biufc":
         found = sources.of_r(documents.tolist()) or _of_lists(documents.tolist())
-        return found and found._replace(ids=row_names(documents))
+        return found and found._replace(ids=frames.row_names(documents))
     if getattr(checks.index_of(documents), "nlevels", 1) == 2 and documents.ndim == 1:
         raise InvalidTypeError("a Series counts pairs: use series.unstack(fill_value=0)")
     _refuse_mappings(documents)
@@ -88,7 +85,7 @@ def source_of_table(
     vocabulary: Any = None,
     options: Mapping[str, Any] | None = None,
     on_empty: str | None = None,
-) -> Source:
+) -> sources.Source:
     """Count the documents of a table.
 
     A row is a document or a count. `named` are columns that the caller named; `options` are options
@@ -111,12 +108,13 @@ def source_of_table(
     if roles.layout == "long":
         return _from_counts(table, roles, named.exposure)
     counts, words = table.counts(roles.columns), roles.columns if table.has_headers else None
-    return Source(counts, words, ids_of(table, roles), *_beside(table, roles, named.exposure))
+    beside = _beside(table, roles, named.exposure)
+    return sources.Source(counts, words, ids_of(table, roles), *beside)
 
 
 def counted_texts(
     documents: Iterable[Any], vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool
-) -> Source:
+) -> sources.Source:
     """Counts and words of texts, or of lists of tokens, which are checked."""
     vocabulary = None if vocabulary is None else checked_words(vocabulary)
     if are_tokens:
@@ -131,7 +129,7 @@ def counted_texts(
             return sources.bags(start)
         documents = chain(start, documents)
     counts, words = count_texts(documents, vocabulary, options, are_tokens=are_tokens)
-    return Source(counts, words, words_are="gathered" if vocabulary is None else "given")
+    return sources.Source(counts, words, words_are="gathered" if vocabulary is None else "given")
 
 
 def source_of_lists(
@@ -141,17 +139,17 @@ def source_of_lists(
     options: Mapping[str, Any],
     on_empty: str | None,
     place: Place = "document {}".format,
-) -> Source:
+) -> sources.Source:
     """Count texts or lists of tokens; the first document decides which."""
     stream = iter(sources.iterated(documents, "documents", "texts or lists of tokens"))
     start = list(islice(stream, 1))
     are_tokens = not (start and isinstance(start[0], (str, bytes)))
     found = counted_texts(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
-    names = row_names(documents) if ids is None else ids
+    names = frames.row_names(documents) if ids is None else ids
     return without_empty(found._replace(ids=names), on_empty, place)
 
 
-def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
+def without_empty(found: sources.Source, on_empty: str | None, place: Place) -> sources.Source:
     """Apply `on_empty` to documents without words.
 
     They are refused, dropped with a warning that lists their places, or kept.
@@ -172,7 +170,8 @@ def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
 
 def ids_of(table: Table, roles: Roles) -> list[str] | None:
     """Names of the documents of a table with a row for each."""
-    return table.row_names if roles.ids is None else [*map(name_of, table.complete(roles.ids))]
+    names = None if roles.ids is None else map(frames.name_of, table.complete(roles.ids))
+    return table.row_names if names is None else [*names]
 
 
 def _beside(table: Table, roles: Roles, exposure: str | None, rows: Any = None) -> tuple[Any, Any]:
@@ -194,11 +193,11 @@ def _beside(table: Table, roles: Roles, exposure: str | None, rows: Any = None) 
     return None if sizes is None else sizes[first], metadata
 
 
-def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
+def _from_counts(table: Table, roles: Roles, exposure: str | None) -> sources.Source:
     """Sums of the rows of each document and word; the words are sorted."""
-    found = [list(map(name_of, table.complete(name))) for name in roles.columns]
+    found = [list(map(frames.name_of, table.complete(name))) for name in roles.columns]
     # Documents are in the order of appearance.
-    labels = list(dict.fromkeys(found[0])), label_order(set(found[1]))
+    labels = list(dict.fromkeys(found[0])), numbers.label_order(set(found[1]))
     places = [{label: place for place, label in enumerate(own)} for own in labels]
     rows, columns = (np.array([places[k][label] for label in found[k]]) for k in (0, 1))
     counts = np.ones(table.n_rows, dtype=np.int64)
@@ -209,4 +208,4 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     warn_of_sums(table.data_frame([*shown, *names]), shown, (), counts, table.call)
     matrix = sparse.coo_matrix((counts, (rows, columns)), shape=tuple(map(len, labels)))
     beside = _beside(table, roles, exposure, rows)
-    return Source(matrix, labels[1], labels[0], *beside, words_are="gathered")
+    return sources.Source(matrix, labels[1], labels[0], *beside, words_are="gathered")

@@ -16,11 +16,9 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import some
-from polyabayes.data.conversion.frames import is_year
-from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.remedies import paired, remedy
+from polyabayes.data.conversion import frames, numbers as _numbers, remedies
 from polyabayes.data.conversion.table import Table, are_merged
-from polyabayes.data.names import NAMED, NAMES, counts_nothing, headed, is_headed, say, warn
+from polyabayes.data.names import NAMED, NAMES, counts_nothing, headed, is_headed, plain, say, warn
 from polyabayes.exceptions import InvalidArgumentError, argument
 
 # Largest number of levels of a column of whole numbers that is taken as an axis without asking, and
@@ -128,13 +126,14 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
 def _refuse_headers(table: Table) -> None:
     """Refuse a row of the names of the columns, of which pandas calls one x.1, above counts."""
     first, *others = [x for x in table.names if x.lower() not in NAMES["row"]] or [""]
-    found = enumerate(table.values(first) if others and number_of(first) is None else ())
+    found = enumerate(table.values(first) if others and _numbers.number_of(first) is None else ())
     same = [k for k, x in found if isinstance(x, str) and x == first]
     held = {x: table.values(x) for x in others if same}
     same = [k for k in same if all(x.startswith(str(held[x][k] or "")) for x in others)]
     # Lists of words in lines have no header.
     is_named = any(table.given.get(x) for x in ("document", "ids", "text"))
-    if same and (is_named or any(number_of(str(x)) is not None for x in chain(*held.values()))):
+    texts = map(str, chain(*held.values()))
+    if same and (is_named or {*map(_numbers.number_of, texts)} != {None}):
         code = table.call(f".loc[lambda rows: rows[{first!r}] != {first!r}]")
         raise InvalidArgumentError(say("names again", table.place(same[0]), code))
 
@@ -145,10 +144,10 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
     if not is_wide and words and (words[0] in labels or NAMED.fullmatch(words[0])):
         # Names of several kinds may be numbers.
         labels = [name for name in words if name in labels or NAMED.fullmatch(name)]
-    pairs = "" if is_wide else paired(table, ids)
+    pairs = "" if is_wide else remedies.paired(table, ids)
     if labels or not words or pairs:
         told = f"{repr(labels[0]) if labels else 'none'} holds no counts. "
-        told = pairs or told + remedy(table, names, labels or names, ids)
+        told = pairs or told + remedies.remedy(table, names, labels or names, ids)
         raise InvalidArgumentError(f"{table.title} has the columns {some(table.names, 8)}; {told}")
     if is_headed(table.row_label, "words in rows") and ids is None:
         warn(say("rows", table.title, table.row_label, table.call(".T")))
@@ -261,7 +260,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
 
     A warning is given if an unused column may hold the counts; without axes, one of many values
     beside labels is refused, because all rows have distinct levels. So are R's and pandas' own
-    names of rows.
+    names of rows, and measured numbers.
     """
     packed = table.names[0].split(",") if table.names[:1] else [""]
     if axes is None and packed[-1].endswith("\\TIME_PERIOD"):
@@ -272,12 +271,11 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         code = f"{table.as_frame}{table.index_code(table.names[:1])}"
         code = say("named rows", code) * (not table.numbers_of(table.names[0]))
         raise InvalidArgumentError(say("numbered", table.names[0], argument("axes", factors), code))
-    if counts is not None:
-        return counts
     free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
-    found = headed(free, NAMES["count"])
-    if found == table.count_among(free, NAMES["may count"]) is not None and len(table.names) > 1:
-        return found
+    found = headed(free, NAMES["count"]) if len(table.names) > 1 else None
+    is_told = found == table.count_among(free, NAMES["may count"]) is not None
+    if counts is not None or is_told:
+        return _without_measured(table, axes, found if counts is None else counts)
     if table.n_rows > 1 and axes is not None and set(axes) <= set(table.names):
         _warn_of_counts(table, free, axes)
     if table.n_rows < 2 or axes is not None:
@@ -299,7 +297,17 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         crossed = [_crossed(table, wholes)] * (1 < len(wholes) < len(table.names))
         ways = [say("may hold counts", *parts), *crossed]
         raise InvalidArgumentError("; ".join(ways[:: -1 if _are_levels(wholes) else 1]))
-    return None
+    return _without_measured(table, axes, None)
+
+
+def _without_measured(table: Table, axes: Any, counts: str | None) -> str | None:
+    """The column of counts; shares and measured numbers would be axes that nobody has named."""
+    held = {x: table.numbers_of(x) for x in table.names if axes is None and x != counts}
+    odd = [x for x in held if plain(x) in NAMES["shares"] or any(n % 1 for n in held[x])]
+    if odd:
+        rest = [table.keys.get(x, x) for x in held if x not in odd]
+        raise InvalidArgumentError(say("measured", some(odd), argument("axes", rest or [*held])))
+    return counts
 
 
 def _crossed(table: Table, wholes: Sequence[str]) -> str:
@@ -317,7 +325,7 @@ def _are_levels(names: Sequence[str]) -> bool:
 def _whole_numbers(table: Table, name: str) -> list[float]:
     """The numbers of a column, all of which are whole; empty if it holds others, or years."""
     numbers = table.numbers_of(name)
-    return [] if any(x % 1 for x in numbers) or all(map(is_year, numbers)) else numbers
+    return [] if any(x % 1 for x in numbers) or all(map(frames.is_year, numbers)) else numbers
 
 
 def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) -> None:

@@ -9,16 +9,14 @@ import numpy as np
 from polyabayes._support.arrays import Integers
 from polyabayes._support.checks import is_name
 from polyabayes._support.output.frames import DataFrame, Series, import_pandas
-from polyabayes.data.conversion.frames import FrameTable, frame_of, name_of, row_place
-from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.roles import count_column
+from polyabayes.data.conversion import frames, numbers, roles
 from polyabayes.data.names import refusal, say
 from polyabayes.exceptions import InvalidTypeError
 
 
 def checked_frame(frame: Any) -> DataFrame:
     """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
-    if (table := frame_of(frame)) is None:
+    if (table := frames.frame_of(frame)) is None:
         raise InvalidTypeError(say("no table", type(frame).__name__))
     return table
 
@@ -31,10 +29,11 @@ def axis_names(columns: Iterable[Any]) -> list[str]:
 
 def counts_of_frame(frame: DataFrame, axes: Any, counts: Any) -> Any:
     """The column of counts, by name or by its header; None if each row counts once."""
-    if counts is not None or not frame.columns.is_unique or not len(frame):
+    if None not in (axes, counts) or not frame.columns.is_unique or not len(frame):
         return counts
-    table, named = FrameTable(frame, code="frame"), axes and [name_of(axis) for axis in axes]
-    return table.keys.get(count_column(table, named, None))
+    table, named = frames.FrameTable(frame, code="frame"), axes and [*map(frames.name_of, axes)]
+    found = roles.count_column(table, named, counts)
+    return table.keys.get(found) if counts is None else counts
 
 
 def one_column(frame: DataFrame, name: Any) -> "Series[Any]":
@@ -49,7 +48,8 @@ def complete_column(frame: DataFrame, name: Any) -> "Series[Any]":
     """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
     if (is_missing := column.isna().to_numpy()).any():
-        raise refusal("no value there", name, row_place(frame)(int(np.argmax(is_missing))), [name])
+        place = frames.row_place(frame)(int(np.argmax(is_missing)))
+        raise refusal("no value there", name, place, [name])
     return column
 
 
@@ -90,7 +90,7 @@ def alike(codes: Iterable[Any], labels: Iterable[Any], names: Sequence[Any]) -> 
     # Large tables have long codes: only their hashes are kept.
     found: dict[int, list[tuple[bool, Any]]] = {}
     for own, known, name in zip(codes, labels, names, strict=True):
-        are_codes = all(number_of(str(x)) is not None for x in known)
+        are_codes = all(numbers.number_of(str(x)) is not None for x in known)
         are_codes |= str(name).lower().endswith("code")
         if (places := import_pandas().factorize(own)[0]).any():
             found.setdefault(hash(places.tobytes()), []).append((are_codes, name))

@@ -14,8 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.arrays import Integers
 from polyabayes._support.output.frames import DataFrame, data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table, some
-from polyabayes.data.conversion.frames import flat, name_of, row_names, row_place
-from polyabayes.data.conversion.sources import is_anndata
+from polyabayes.data.conversion import frames, sources
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import canonical_cells, totals, warn_of_sums
 from polyabayes.data.names import CALLS, refusal, say, warn
@@ -184,10 +183,10 @@ class CountTensor:
         <CountTensor: eye 3, 2 cells, total 6>
         """
         names = _cells.checked_axes(axes)
-        if is_anndata(array):
+        if sources.is_anndata(array):
             raise InvalidTypeError("array is an AnnData: make it a tensor by from_corpus")
         if hasattr(array, "columns") and labels is None:
-            labels = [row_names(array), [*map(name_of, array.columns)]]
+            labels = [frames.row_names(array), [*map(frames.name_of, array.columns)]]
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
             raise refusal("dimensions", len(shape), ", ".join(names))
@@ -270,7 +269,7 @@ class CountTensor:
         """
         table, axes = _factors.checked_frame(frame), [axes] if isinstance(axes, str) else axes
         named = [] if axes is None else checks.entries("axes", axes)
-        table = flat(table, named)
+        table = frames.flat(table, named)
         if axes is None and None not in (*table.index.names, table.columns.name):
             raise checks.wrong("frame", None, say("levels", table.columns.name))
         if not all(isinstance(name, Hashable) for name in (*named, counts)):
@@ -293,8 +292,8 @@ class CountTensor:
         warn_of_answers(table, columns, missing, call, has_counts=counts is not None)
         checked = np.ones(len(table), dtype=np.int64)
         if counts is not None:
-            values, place = _factors.complete_column(table, counts).to_numpy(), row_place(table)
-            checked = _cells.checked_cell_counts(values, len(table), f"column {counts!r}", place)
+            values, told = _factors.complete_column(table, counts).to_numpy(), f"column {counts!r}"
+            checked = _cells.checked_cell_counts(values, len(table), told, frames.row_place(table))
             if twins := _factors.alike(codes, labels, columns) if len(table) > _FEW_CELLS else []:
                 kept = argument("axes", _factors.useful(codes, labels, columns))
                 warn(say("twins", " and ".join(map(some, twins)), kept))

@@ -8,14 +8,8 @@ from typing import Any
 
 from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
-from polyabayes.data.conversion.documents import source_of_table
-from polyabayes.data.conversion.frames import FrameTable
-from polyabayes.data.conversion.numbers import number_of
-from polyabayes.data.conversion.remedies import columns_of
-from polyabayes.data.conversion.roles import NamedColumns
-from polyabayes.data.conversion.sources import Source
+from polyabayes.data.conversion import documents, frames, numbers, remedies, roles, sources, texts
 from polyabayes.data.conversion.table import Table
-from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.names import NAMES, headed, is_headed, named_rows, refusal, say
@@ -44,12 +38,12 @@ def read_csv(
     """
     table = DelimitedTable(path, Dialect(sep, encoding, skiprows, columns), **options)
     # Names of columns may be numbers, in order.
-    n, found = len(table.names), map(number_of, table.names)
-    numbers = [number for number in found if number is not None]
-    is_bare = len(numbers) == n and (n < 4 or numbers != sorted(numbers))
+    n, found = len(table.names), map(numbers.number_of, table.names)
+    places = [number for number in found if number is not None]
+    is_bare = len(places) == n and (n < 4 or places != sorted(places))
     if is_bare and not {"layout", "document", "word"} & options.keys():
         own = argument("columns", [f"word{k}" for k in range(n)])
-        three = f"{argument('columns', columns_of(3, 0))} if its lines are triplets, "
+        three = f"{argument('columns', remedies.columns_of(3, 0))} if its lines are triplets, "
         raise FileFormatError(say("bare", path, argument("layout", "wide"), three * (n == 3), own))
     return corpus_of_table(path, table, vocabulary, **options)
 
@@ -57,7 +51,8 @@ def read_csv(
 def read_parquet(path: Path, vocabulary: Words | None = None, **options: Any) -> Corpus:
     """Read a Parquet file; the options are those of :func:`corpus_of_table`."""
     with content_of(path):
-        table = FrameTable(read_parquet_frame(path), code=f"pandas.read_parquet({str(path)!r})")
+        code = f"pandas.read_parquet({str(path)!r})"
+        table = frames.FrameTable(read_parquet_frame(path), code=code)
     return corpus_of_table(path, table, vocabulary, **options)
 
 
@@ -84,18 +79,19 @@ def read_json_lines(
     code = f"pandas.read_json({str(path)!r}, lines=True, dtype=False{encoding_code(encoding)})"
     with content_of(path):
         frame = import_pandas().DataFrame(rows, index=lines).rename_axis("line")
-        table = FrameTable(frame, code=code)
+        table = frames.FrameTable(frame, code=code)
         table.row_names = None
     try:
         return corpus_of_table(path, table, vocabulary, **options)
     except PolyabayesError as error:
         code = f"pandas.json_normalize({code}.to_dict('records'))"
-        nested = FrameTable(import_pandas().json_normalize(rows[:LINES_LOOKED_AT]), code=code)
-        texts, above = ({x for x in own.names if own.kind(x) == "text"} for own in (nested, table))
+        head = import_pandas().json_normalize(rows[:LINES_LOOKED_AT])
+        nested = frames.FrameTable(head, code=code)
+        prose, above = ({x for x in own.names if own.kind(x) == "text"} for own in (nested, table))
         named, nested.given = options.get("text") or next(iter(above), None), table.given
-        if named in above or texts <= above or "document" in options:
+        if named in above or prose <= above or "document" in options:
             raise
-        lengths = {x: len("".join(map(str, nested.values(x)))) for x in sorted(texts - above)}
+        lengths = {x: len("".join(map(str, nested.values(x)))) for x in sorted(prose - above)}
         text = max(lengths, key=lambda x: (x.endswith(f".{named}"), lengths[x]))
         ids = headed(nested.names, ((options.get("ids") or "id").lower(), *NAMES["document"]))
         raise FileFormatError(say("within", path, nested.call(text=text, ids=ids))) from error
@@ -109,20 +105,20 @@ def corpus_of_table(
     The options are those of :class:`NamedColumns`, and those of texts: ``stem`` and those of
     CountVectorizer. With `transpose` rows are words, named by ``ids``, and columns documents.
     """
-    on_empty = checked_on_empty(options.pop("on_empty", None))
-    named = NamedColumns.taken_from(options)
-    check_text_options(options)
+    on_empty = texts.checked_on_empty(options.pop("on_empty", None))
+    named = roles.NamedColumns.taken_from(options)
+    texts.check_text_options(options)
     if transpose:
         named_first = [x for x in table.names[:1] if is_headed(x, "words in rows")]
         ids = named.ids or next(iter(named_first), named_rows(table.names))
-        wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
+        wide = roles.NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
         if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
             raise refusal("transpose", *map(argument, ("transpose", "ids", "metadata")))
         named, table.is_turned = wide, True
         if ids in table.names and not table.is_distinct(ids):
             raise refusal("words twice", ids, table.call(ids=ids))
     with content_of(path):
-        found = source_of_table(table, named, vocabulary, options, on_empty)
+        found = documents.source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:
-            found = Source(found.counts.T.tocsr(), vocabulary=found.ids, ids=found.vocabulary)
+            found = sources.Source(found.counts.T.tocsr(), found.ids, found.vocabulary)
         return Corpus._made(found)

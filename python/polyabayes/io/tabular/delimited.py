@@ -21,10 +21,7 @@ from polyabayes._support.files import check_encoding, text_lines
 from polyabayes._support.output.frames import DataFrame, import_pandas
 from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import quiet
-from polyabayes.data.conversion.documents import source_of_table
-from polyabayes.data.conversion.numbers import is_like_a_number, number_of, read_number
-from polyabayes.data.conversion.remedies import columns_of
-from polyabayes.data.conversion.roles import NamedColumns
+from polyabayes.data.conversion import documents, numbers as _numbers, remedies, roles
 from polyabayes.data.conversion.table import PADDED, Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
 from polyabayes.data.names import NAMES, say, warn
@@ -172,7 +169,7 @@ class DelimitedTable(Table):
         values = [None if x in NAMES["missing"] else x for x in self.values(name)]
         texts = [x for x in values if x is not None]
         is_name = name in named or name.lower() in named or any(map(PADDED.match, texts))
-        if not is_name or any(number_of(x) is None for x in texts):
+        if not is_name or any(_numbers.number_of(x) is None for x in texts):
             return False
         pairs = zip(_array_of(values).tolist(), values, strict=True)
         return any(str(number) != x for number, x in pairs if x is not None)
@@ -207,8 +204,8 @@ class DelimitedTable(Table):
         """A column of numbers: integers if all are written as such, else floats."""
         texts = self.values(name)
         for row, text in enumerate(texts):
-            value = None if text is None else number_of(text)
-            is_other = text and "." in text and read_number(text, self.written) != value
+            value = None if text is None else _numbers.number_of(text)
+            is_other = text and "." in text and _numbers.read_number(text, self.written) != value
             if value is None or value != value or is_other:
                 held = "no value" if text is None else repr(shown(text))
                 told = f"{self.path}: column {name!r} holds {held} at {self.place(row)}, "
@@ -255,8 +252,9 @@ class DelimitedTable(Table):
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: "
             told += self.call(ids=self.given.get("ids") or (names[0] if self.is_turned else None))
-            if number_of(twice[0]) is not None:
-                known = columns_of(len(names), list(map(number_of, names)).count(None))
+            if _numbers.number_of(twice[0]) is not None:
+                n_labels = [*map(_numbers.number_of, names)].count(None)
+                known = remedies.columns_of(len(names), n_labels)
                 told = say("head", argument("columns", known), argument("transpose", True))
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
@@ -323,7 +321,7 @@ def next_refusal(table: Table) -> str:
     """What stands in the way of counts of a table, to end a message; empty if nothing."""
     try:
         with quiet(DataWarning):
-            source_of_table(table, NamedColumns.taken_from(dict(table.given)))
+            documents.source_of_table(table, roles.NamedColumns.taken_from(dict(table.given)))
     except PolyabayesError as error:
         return f"; then {error.args[0]}"
     return ""
@@ -383,7 +381,7 @@ def _array_of(texts: list[str | None]) -> NDArray[Any]:
     for kind in (np.int64, np.uint64):
         with suppress(ValueError, TypeError, OverflowError):
             return np.array([int(text) for text in texts], dtype=kind)  # type: ignore[arg-type]
-    return np.array([np.nan if text is None else number_of(text) for text in texts], dtype=float)
+    return np.array([np.nan if x is None else _numbers.number_of(x) for x in texts], dtype=float)
 
 
 def separator_of(lines: list[str]) -> str | None:
@@ -418,7 +416,7 @@ def separator_of(lines: list[str]) -> str | None:
         n_found = {line.count(sep) for line in rows} or {0}
         # A title stands above a header.
         fields = {text.strip() for line in rows[is_title:] for text in line.split(sep)[1:]} - {""}
-        are_numbers = bool(fields) and all(map(is_like_a_number, fields))
+        are_numbers = bool(fields) and all(map(_numbers.is_like_a_number, fields))
         is_told = are_numbers or (is_title and min(n_found) > 1)
         if min(n_found) and (is_comment or (is_told and len(n_found) == 1)):
             return sep

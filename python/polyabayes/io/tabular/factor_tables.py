@@ -7,8 +7,7 @@ from typing import Any
 
 from polyabayes._support.files import content_of, replacing
 from polyabayes._support.output.frames import import_pandas
-from polyabayes.data.conversion.numbers import label_order
-from polyabayes.data.conversion.roles import count_column
+from polyabayes.data.conversion import numbers, roles
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
@@ -40,7 +39,7 @@ def read_factor_csv(
     dialect = Dialect(sep, encoding, skiprows, columns)
     table = DelimitedTable(path, dialect, axes=axes, counts=counts)
     with content_of(path):
-        counts = count_column(table, axes, counts)
+        counts = roles.count_column(table, axes, counts)
         wanted = [*(axes or table.names), *filter(None, [counts])]
         # CountTensor refuses missing columns, with a list of all columns.
         others = filter(table.are_labels, table.names)
@@ -96,5 +95,5 @@ def _levels(texts: list[Any]) -> Any:
     pandas = import_pandas()
     if all(text is None or _WHOLE.fullmatch(text) for text in set(texts)):
         texts = [text and text.partition(".")[0] for text in texts]
-    labels = pandas.Index(label_order(set(texts) - {None}), dtype=object)
+    labels = pandas.Index(numbers.label_order(set(texts) - {None}), dtype=object)
     return pandas.Categorical(texts, categories=labels)

@@ -10,11 +10,7 @@ import numpy as np
 from polyabayes._support.files import content_of, open_binary, reading
 from polyabayes._support.optional import import_optional
 from polyabayes._support.output.frames import DataFrame, import_pandas
-from polyabayes.data.conversion.documents import source_of_table
-from polyabayes.data.conversion.frames import FrameTable
-from polyabayes.data.conversion.numbers import label_order
-from polyabayes.data.conversion.roles import NamedColumns, roles_of
-from polyabayes.data.conversion.sources import Source
+from polyabayes.data.conversion import documents, frames, numbers, roles as _roles, sources
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.selection import number_of_documents
@@ -36,15 +32,15 @@ def parquet_blocks(path: Path, vocabulary: Words | None, /, **options: Any) -> I
     `options` are those of tables and of texts; further words are dropped. Rows of a document of a
     long table must be next to each other.
     """
-    named = NamedColumns.taken_from(options)
+    named = _roles.NamedColumns.taken_from(options)
     least, most = options.pop("min_df", 1), options.pop("max_df", 1.0)
 
-    def read() -> Iterator[Source]:
+    def read() -> Iterator[sources.Source]:
         for frame in _batches(path, named):
             with content_of(path):
-                table = FrameTable(frame)
+                table = frames.FrameTable(frame)
                 table.row_names = None
-                yield source_of_table(table, named, None, options)
+                yield documents.source_of_table(table, named, None, options)
 
     words: Words | list[str] | None = vocabulary
     if words is None:
@@ -58,13 +54,13 @@ def parquet_blocks(path: Path, vocabulary: Words | None, /, **options: Any) -> I
             seen.update(dict(zip(list(found.vocabulary), used, strict=True)))
         lower = number_of_documents("min_df", least, n_documents)
         upper = number_of_documents("max_df", most, n_documents)
-        words = label_order(word for word, n in seen.items() if lower <= n <= upper) or None
+        words = numbers.label_order(word for word, n in seen.items() if lower <= n <= upper) or None
     for found in read():
         corpus = Corpus._made(found)
         yield corpus if words is None else corpus.aligned_to(words, "drop")[0]
 
 
-def _batches(path: Path, named: NamedColumns) -> Iterator[DataFrame]:
+def _batches(path: Path, named: _roles.NamedColumns) -> Iterator[DataFrame]:
     """Blocks of rows; those of a document of a long table stay together."""
     pq: Any = import_optional("pyarrow.parquet", _WHY, "frames")
     pandas, left, document, start = import_pandas(), None, None, 0
@@ -76,7 +72,7 @@ def _batches(path: Path, named: NamedColumns) -> Iterator[DataFrame]:
         start += len(frame)
         if start == len(frame):
             with content_of(path):
-                roles = roles_of(FrameTable(frame), named)
+                roles = _roles.roles_of(frames.FrameTable(frame), named)
             document = roles.columns[0] if roles.layout == "long" else None
         if document is not None:
             frame = pandas.concat([left, frame])
