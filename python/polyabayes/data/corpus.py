@@ -191,8 +191,7 @@ class Corpus(DocumentCounts):
         <Corpus: 2 documents, 1 word, 2 tokens>
         """
         names = ("stop_words", "min_df", "max_df", "ngram_range", "stem")
-        named = zip(names, (stop_words, min_df, max_df, ngram_range, stem), strict=True)
-        options.update({name: value for name, value in named if value is not None})
+        options |= {x: y for x, y in [*locals().items()] if x in names and y is not None}
         checked = texts.checked_on_empty(on_empty)
         return cls._made(_documents.source_of_lists(documents, vocabulary, ids, options, checked))
 

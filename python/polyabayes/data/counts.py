@@ -22,13 +22,12 @@ CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
 Words: TypeAlias = NDArray[np.object_]
 T = TypeVar("T", bound=Iterable[Any])
 
-MAX_COUNT, _EXPOSURES = 2**32 - 1, (1e-100, 1e100)
 # Names of cells, samples and texts; of genes, units of taxonomy and types of mutations; and of what
 # percentages are of.
 _KINDS = "names of documents", "names of words", "base"
 _OF_DOCUMENTS, _OF_GENES, _BASE = (re.compile("|".join(NAMES[x])) for x in _KINDS)
 # A row is taken for the sum of a block beside it if its counts are one of so many per row.
-_LABELS_LOOKED_AT, _COINCIDENCES = 10, 50
+MAX_COUNT, _EXPOSURES, _LABELS_LOOKED_AT, _COINCIDENCES = 2**32 - 1, (1e-100, 1e100), 10, 50
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -182,8 +181,7 @@ def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
 def checked_labels(labels: Any, name: str) -> Words:
     """Check strings, as an array of str objects of shape (n_labels,)."""
     # Some sequences, such as tomotopy's words, have no __iter__, only __getitem__.
-    has_entries = isinstance(labels, Iterable) or hasattr(labels, "__getitem__")
-    if checks.is_single(labels) or not has_entries:
+    if checks.is_single(labels) or not {"__iter__", "__getitem__"} & {*dir(labels)}:
         column = "; Corpus.from_table takes the name of a column" if name == "ids" else ""
         raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}{column}")
     entries = list(labels)
@@ -225,8 +223,7 @@ def values_of_frame(frame: Any, name: str) -> Any:
     """The counts of a pandas DataFrame as a sparse matrix or an array."""
     import pandas
 
-    is_sparse = all(isinstance(x, pandas.SparseDtype) and x.fill_value == 0 for x in frame.dtypes)
-    if is_sparse and frame.size:
+    if frame.size and all(getattr(x, "fill_value", None) == 0 for x in frame.dtypes):
         return frame.sparse.to_coo()
     if not any(pandas.api.types.is_extension_array_dtype(dtype) for dtype in frame.dtypes):
         return frame.to_numpy()
@@ -282,18 +279,14 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
     largest, correct = f"2**{most.bit_length()} - 1", "correct the value or leave it out"
     # The largest count itself is no float.
     above = np.float64(most + 1) if values.dtype.kind == "f" else most + 1
-    for told, is_wrong, remedy in (
-        (f"Input {name} contains NaN", np.isnan, CALLS["not observed"]),
-        (f"Input {name} contains infinity", np.isinf, correct),
-        (f"Negative values in data passed to {name}", lambda x: x < 0, correct),
-        (f"{name} contains fractional counts", lambda x: np.floor(x) != x, CALLS["fractions"]),
-        (f"{name} contains a count above {largest}", lambda x: x >= above, correct),
-    ):
+    of: Any = np.isnan, np.isinf, lambda x: x < 0, lambda x: x % 1 > 0, lambda x: x >= above
+    remedies = [CALLS["not observed"], correct, correct, CALLS["fractions"], correct]
+    for told, is_wrong, remedy in zip(CALLS["bad"].split("|"), of, remedies, strict=True):
         if (wrong := is_wrong(values)).any():
             position = int(np.argmax(wrong))
-            told += f": {values[position]} at {place(position)}; counts are whole numbers from 0 "
+            told = told.format(name, largest, values[position], place(position))
             remedy += told_of_thousands(values[wrong][:_LABELS_LOOKED_AT].tolist())
-            raise InvalidCountsError(f"{told}to {largest}: {remedy}")
+            raise InvalidCountsError(f"{told}: {remedy}")
 
 
 def told_of_thousands(values: Iterable[float]) -> str:
@@ -333,7 +326,7 @@ def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[i
         level = int(np.argmax(sums))
         error = abs(2 * sums[level] - sums.sum())
         if 20 * error <= sums[level] and np.count_nonzero(sums) > 2:
-            named = str(labels[axis][level]).strip(" :").lower() in NAMES["totals"]
+            named = _is_total(labels[axis][level])
             pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
             is_it = levels == level
             is_own = ((coordinates == coordinates[is_it].max(axis=0)) == is_it[:, None]).all(axis=0)
@@ -344,8 +337,36 @@ def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[i
     return found
 
 
+def _is_total(label: Any) -> bool:
+    return str(label).strip(" :").lower() in NAMES["totals"]
+
+
+def _told_of_rollups(held: Mapping[Any, Any], counts: Integers, call: Callable[[str], str]) -> str:
+    """A sentence on rows of sums, blank on some columns or called totals there, and the call.
+
+    Most have the sum of the rows without such levels, at their levels of the other columns; else
+    it is empty.
+    """
+    codes = np.stack([own for own, _ in held.values()], axis=1)
+    # A blank has the code -1.
+    are_sums = {x: np.array([*map(_is_total, y), True])[own] for x, (own, y) in held.items()}
+    of_sums = np.stack([*are_sums.values()], axis=1)
+    is_part, are_right = ~of_sums.any(axis=1), list[bool]()
+    for own in np.unique(of_sums[~is_part], axis=0):
+        rows = is_part, (of_sums == own).all(axis=1)
+        cells = (canonical_cells(np.where(own, -1, codes[x]), counts[x]) for x in rows)
+        parts, sums = ({(*x, n) for x, n in zip(*map(list, y), strict=True)} for y in cells)
+        are_right += [x in parts for x in sums]
+    if 2 * sum(are_right) <= len(are_right) or is_part.sum() < 2:
+        return ""
+    labels = sorted({x for _, own in held.values() for x in own if _is_total(x)})
+    code = f".loc[lambda rows: ~rows[{[*held]}].isin({labels}).any(axis=1)]" * bool(labels)
+    odd = [x for x, own in are_sums.items() if own.any()]
+    return say("rolled up", len(are_right), some(odd), call(f".dropna(subset={odd}){code}"))
+
+
 def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[str], str]) -> None:
-    """Warn of levels of columns that count as much as all others of theirs.
+    """Warn of levels of columns that count as much as all others of theirs, and of rolled-up sums.
 
     Of the columns that are `read`, these are among `told`; others are labels that are left out.
     `call` makes code of the change to the table.
@@ -353,6 +374,9 @@ def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[
     left = [x for x in frame.select_dtypes(["object", "string", "category"]) if x not in read]
     left = [x for x in left if 2 * frame[x].nunique() <= len(frame)]
     held = {x: frame[x].factorize() for x in (*read, *left)}
+    if len(told) and (own := _told_of_rollups({x: held[x] for x in told}, values, call)):
+        warn(own)
+        return
     names = [*held] if left or len(told) else []
     codes, labels = zip(*(held[x] for x in names), strict=True) if names else ((), ())
     found = totals(np.stack(codes, axis=1), values, labels) if names else ()

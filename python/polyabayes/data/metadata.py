@@ -21,10 +21,8 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> DataFr
         raise InvalidArgumentError(f"metadata has {len(frame)} rows for {n_documents:,} documents")
     names = [str(name) for name in frame.columns]
     distinct(names, f"{argument('metadata')} has the column", "rename one")
-    checked: DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
-    if ids is None:
-        return checked
-    return checked.set_axis(import_pandas().Index(ids, name="id"), axis=0)
+    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    return frame if ids is None else frame.set_axis(import_pandas().Index(ids, name="id"), axis=0)
 
 
 def joined_metadata(tables: Sequence[Any]) -> DataFrame:

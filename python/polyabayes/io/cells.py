@@ -71,13 +71,11 @@ def _of_folder(path: Path, matrices: list[Path], word: str) -> _Parts:
     if features is None or barcodes is None or not matrices:
         missing = next(start + name for name, own in found.items() if own is None)
         raise FileFormatError(f"{path} is not a folder of 10x Genomics: it has no {missing}")
-    names, kinds = [], []
-    for number, fields in records_of(features, Dialect("\t")):
-        if len(fields) <= _WORDS[word]:
-            raise FileFormatError(f"{features}, line {number}: there is no {word} of the feature")
-        is_peak = ".bed" in features.name
-        names.append("{}:{}-{}".format(*fields) if is_peak else fields[_WORDS[word]])
-        kinds.append(fields[2] if len(fields) > 2 and not is_peak else "")
+    is_peak, rows = ".bed" in features.name, [*records_of(features, Dialect("\t"))]
+    if short := [number for number, fields in rows if len(fields) <= _WORDS[word]]:
+        raise FileFormatError(f"{features}, line {short[0]}: there is no {word} of the feature")
+    names = ["{}:{}-{}".format(*x) if is_peak else x[_WORDS[word]] for _, x in rows]
+    kinds = [x[2] if x[2:] and not is_peak else "" for _, x in rows]
     return read_matrix_market(matrix, transpose=True).counts, names, kinds, read_lines(barcodes)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.names import refusal
+from polyabayes.data.names import refusal, say
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
 from polyabayes.io import kinds
@@ -87,7 +87,8 @@ def reader_of(
     if name is None or checks.text("format", name) not in readers:
         known = f"name it by {argument('format')}; known are {', '.join(readers)}"
         if name in READERS:
-            known = f"polyabayes.read_corpus reads it; else {known}"
+            told = say("table or text", kinds.options_of_table(path)) if name == "text" else ""
+            known = told or f"polyabayes.read_corpus reads it; else {known}"
         what = f"unknown format {name!r} here" if name else f"{path} does not show its format"
         raise InvalidArgumentError(f"{what}; {known}")
     if path == STANDARD_INPUT and name != piped:

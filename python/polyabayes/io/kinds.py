@@ -20,7 +20,7 @@ _BYTES_LOOKED_AT, _READ = 1 << 16, re.compile(r"read_(csv|json)\((\{\w+\}|x)")
 # Kinds of files by their endings, the pattern of their first or all of their first lines, and their
 # first bytes: what each is, and the option or the call that reads it.
 _KINDS = [x.split("\t") for x in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()]
-_NAMES = ("ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
+_NAMES = ("csv", "ldac", "svmlight", "jsonl", "docword", "parquet", "h5ad", "10x", "npz")
 _FORMATS = {name: argument("format", name) for name in _NAMES}
 # Options of tables that only files have.
 READ = ("sep", "columns", "transpose", "skiprows")
@@ -111,6 +111,12 @@ def refuse_other_kinds(path: Path, name: str | None, given: dict[str, Any], is_t
         raise FileFormatError(f"{path} looks like {what}, not text: {remedy}{told}")
     if name is None:
         raise FileFormatError(say("no format", path, _AS_TEXT, argument("format")))
+
+
+def options_of_table(path: Path) -> str:
+    """Options that read a file as a table."""
+    sep = delimited.separator_of(_head(path)[1][: delimited.LINES_LOOKED_AT] or [""])
+    return _FORMATS["csv"] + f", {argument('sep', sep)}" * (sep not in (",", None))
 
 
 def _asked(taker: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def test_sums_among_the_cells_are_a_warning_with_the_call_that_leaves_them_out()
     with pytest.warns(DataWarning, match="'T', 'Both sexes' of 'shop', 'the item'") as caught:
         pb.CountTensor.from_frame(frame, ["shop", "the item"])
     call = str(caught[0].message).partition("use ")[2]
-    assert eval(call, {"CountTensor": pb.CountTensor, "frame": frame}).total == 10
+    assert eval(call, {"polyabayes": pb, "frame": frame}).total == 10
     with pytest.warns(DataWarning, match="sums .*'T'"), pytest.warns(match="sums .*'Both sexes'"):
         pb.Corpus(table)
     wide = pd.DataFrame({"a": [1, 2, 3], "b": [0, 4, 4]}, [("N", 1), ("S", 2), ("All", "")])

@@ -34,8 +34,7 @@ def frame_of(table: Any) -> DataFrame | None:
         table = table.to_pandas()
     if isinstance(table, np.ndarray) or not len(getattr(table, "coords", "named")):
         return None
-    loaded = sys.modules.get("pandas")
-    if loaded is not None and isinstance(table, loaded.DataFrame):
+    if (loaded := sys.modules.get("pandas")) and isinstance(table, loaded.DataFrame):
         _refuse_titles(table)
         return table
     names = {base.__name__: base.__module__.partition(".")[0] for base in type(table).__mro__}
@@ -121,7 +120,7 @@ def refuse_missing_names(names: Any, what: str, code: str) -> None:
         raise refusal("no name", what, int(np.argmax(names.isna())), code)
 
 
-def row_place(frame: DataFrame) -> Callable[[int], str]:
+def row_place(frame: DataFrame) -> Callable[[Any], str]:
     """Describe a position by the label of its row."""
     return lambda position: f"{frame.index.name or 'row'} {frame.index[position]}"
 
@@ -190,10 +189,8 @@ class FrameTable(Table):
 
 def _kind_of(column: "Series[Any]") -> Kind:
     dtype_kind = getattr(column.dtype, "kind", "O")
-    if dtype_kind in _NUMERIC_KINDS:
-        return "number"
-    if dtype_kind in _TIME_KINDS:
-        return "name"
+    if dtype_kind in _NUMERIC_KINDS + _TIME_KINDS:
+        return "number" if dtype_kind in _NUMERIC_KINDS else "name"
     held = column.dropna().tolist()
     if held and all(isinstance(value, (str, date)) for value in held):
         return kind_of_strings([*map(str, held)])

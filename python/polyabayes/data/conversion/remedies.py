@@ -135,7 +135,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         return [told]
     terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
     # A column with one value in each document is a property of the document, and has no words.
-    differ = [x for x in terms if table.differs_within(x, document)]
+    differ = [x for x in terms if table.n_distinct(x, document) > table.n_distinct(document)]
     if not (all(map(table.is_distinct, differ)) and any(is_headed(x, "items") for x in terms)):
         terms = differ or terms
     # Long tables have one column of counts.

@@ -214,8 +214,8 @@ def _warn_of_names(table: Table, words: list[str], ids: str | None) -> None:
     """
     first = words[:1] if table.row_names is None and ids is None and len(words) > 1 else []
     units = [x for x in first if is_headed(x, "units") or is_headed(x, "times")]
-    are_players = any(is_headed(x, "players") for x in table.names)
-    games = [x for x in words if are_players and is_headed(x, "games")]
+    players = [x for x in table.names if is_headed(x, "players")]
+    games = [x for x in words if players and is_headed(x, "games")]
     told = [x for x in words if (counts_nothing(x) or x in games) and x not in units]
     told = [x for x in told if table.n_rows > _FEW_LEVELS or x.lower() in NAMES["row"]]
     columns = {name: table.counts([name]).toarray().ravel() for name in units + told}
@@ -303,8 +303,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
 def _without_measured(table: Table, axes: Any, counts: str | None) -> str | None:
     """The column of counts; shares and measured numbers would be axes that nobody has named."""
     held = {x: table.numbers_of(x) for x in table.names if axes is None and x != counts}
-    odd = [x for x in held if plain(x) in NAMES["shares"] or any(n % 1 for n in held[x])]
-    if odd:
+    if odd := [x for x in held if plain(x) in NAMES["shares"] or any(n % 1 for n in held[x])]:
         rest = [table.keys.get(x, x) for x in held if x not in odd]
         raise InvalidArgumentError(say("measured", some(odd), argument("axes", rest or [*held])))
     return counts
@@ -343,8 +342,7 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str] = ()) ->
     if named is None and wholes and axes:
         others = [x for x in table.names if x not in wholes and not table.is_distinct(x)]
         held = (np.unique([*map(str, table.values(x))], return_counts=True)[1] for x in others)
-        chance = np.prod([np.sum((sizes / table.n_rows) ** 2) for sizes in held])
-        are_cells = table.n_rows**2 * chance >= 2
+        are_cells = table.n_rows**2 * np.prod([np.sum((n / table.n_rows) ** 2) for n in held]) >= 2
         if table.is_distinct(*axes) or (are_cells and table.is_distinct(*others)):
             found = table.totals_among(wholes) or wholes
     if found:

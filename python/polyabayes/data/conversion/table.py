@@ -21,11 +21,10 @@ Kind = Literal["number", "name", "text", "tokens", "cells", "other"]
 _NOT_GIVEN: tuple[Any, ...] = (None, (), [], "auto")
 PLAIN_KINDS = ("number", "name", "text")
 _ROWS_LOOKED_AT = _COLUMNS_LOOKED_AT = 100
-# Columns among which sums of others are looked for, and so few words that one may be half of all.
-_FEW, _FEW_WORDS = 20, 5
-# Ratio to all other counts above which the first column looks like numbers of documents, or codes;
+# Columns among which sums of others are looked for, and so few words that one may be half of all;
+# ratio to all other counts above which the first column looks like numbers of documents, or codes;
 # largest error of a sum of rounded probabilities.
-FAR_LARGER, ROUNDED = 10, 0.01
+_FEW, _FEW_WORDS, FAR_LARGER, ROUNDED = 20, 5, 10, 0.01
 # Fields of further headers of survey exports: those of Qualtrics and of SurveyMonkey.
 _SECOND_HEADER = re.compile(r'(?s:\{"ImportId".*)|(Open-Ended )?Response')
 DATE = re.compile("|".join(NAMES["dates"]))
@@ -316,12 +315,11 @@ class Table(Protocol):
 
     def is_distinct(self, *names: str) -> bool:
         """Whether no two rows have the same values in these columns."""
-        return len({*map(str, zip(*map(self.values, names), strict=True))}) == self.n_rows
+        return self.n_distinct(*names) == self.n_rows
 
-    def differs_within(self, name: str, other: str) -> bool:
-        """Whether a column has several values where another has one."""
-        pairs = {*zip(*(map(str, self.values(x)) for x in (other, name)), strict=True)}
-        return len(pairs) > len(dict(pairs))
+    def n_distinct(self, *names: str) -> int:
+        """Number of different rows of these columns."""
+        return len({*map(str, zip(*map(self.values, names), strict=True))})
 
     def are_codes(self, name: str, other: str) -> bool:
         """Whether large whole numbers recur, but not beside the same value of another column."""

@@ -23,9 +23,8 @@ Analyzer = Callable[[str], list[str]]
 Place = Callable[[int], str]
 
 ON_EMPTY = ("raise", "drop", "keep")
-_MOST_PLACES, _TEXTS_LOOKED_AT = 50, 200
 # Items have at most so many words.
-_WORDS_OF_ITEM = 4
+_MOST_PLACES, _TEXTS_LOOKED_AT, _WORDS_OF_ITEM = 50, 200, 4
 # Items of orders, after how many there are.
 _TIMES = r"(\d+) ?[×x] ([^,;]+)"
 # scikit-learn's default token_pattern, and what it cannot divide: a run of letters of Thai, Lao,
@@ -65,8 +64,7 @@ def without_missing(table: Table, column: str, on_empty: str | None) -> list[Any
 
     R and pandas write some of them as texts of their own.
     """
-    texts = table.values(column)
-    texts = [None if isinstance(text, str) and text in NAMES["no text"] else text for text in texts]
+    texts = [None if str(text) in NAMES["no text"] else text for text in table.values(column)]
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
         options = f"{table.options(on_empty='drop')} or {table.options(on_empty='keep')}"

@@ -47,9 +47,8 @@ def one_column(frame: DataFrame, name: Any) -> "Series[Any]":
 def complete_column(frame: DataFrame, name: Any) -> "Series[Any]":
     """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
-    if (is_missing := column.isna().to_numpy()).any():
-        place = frames.row_place(frame)(int(np.argmax(is_missing)))
-        raise refusal("no value there", name, place, [name])
+    if (are_na := column.isna()).any():
+        raise refusal("no value there", name, frames.row_place(frame)(are_na.argmax()), [name])
     return column
 
 

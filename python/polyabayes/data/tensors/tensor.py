@@ -195,8 +195,7 @@ class CountTensor:
             return f"cell {tuple(coordinates[position].tolist())}"
 
         counts = _cells.checked_cell_counts(values, len(values), "array", place)
-        axes_of = getattr(array, "axes", ())
-        if sums := totals(coordinates, counts, axes_of) if hasattr(array, "iloc") else []:
+        if sums := totals(coordinates, counts, array.axes) if hasattr(array, "iloc") else []:
             odd = {("index", "columns")[k]: [array.axes[k].tolist()[level]] for k, level in sums}
             drop = ", ".join(f"{name}={own}" for name, own in odd.items())
             call = f"CountTensor.from_dense(frame.drop({drop}), {[*names]})"
@@ -297,7 +296,7 @@ class CountTensor:
             if twins := _factors.alike(codes, labels, columns) if len(table) > _FEW_CELLS else []:
                 kept = argument("axes", _factors.useful(codes, labels, columns))
                 warn(say("twins", " and ".join(map(some, twins)), kept))
-            call = f"CountTensor.from_frame({table.attrs.get('code', 'frame')}"
+            call = f"polyabayes.CountTensor.from_frame({table.attrs.get('code', 'frame')}"
             rest = f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
             warn_of_sums(table, columns, columns, checked, lambda code: call + code + rest)
         return cls._from_cells(np.stack(codes, axis=1), checked, names, None, labels, least=-1)

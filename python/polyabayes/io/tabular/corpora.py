@@ -61,9 +61,8 @@ def read_json_lines(
 ) -> Corpus:
     """Read a file with a JSON object per line; options as for :func:`corpus_of_table`."""
     rows, lines, names, n_bytes = list[Any](), list[int](), set[str](), 0
-    for number, line in enumerate(read_lines(path, encoding), start=1):
-        if not line.strip():
-            continue
+    held = enumerate(read_lines(path, encoding), start=1)
+    for number, line in ((number, line) for number, line in held if line.strip()):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:

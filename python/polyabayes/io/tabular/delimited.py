@@ -143,8 +143,13 @@ class DelimitedTable(Table):
         are_names = all(self.are_labels(x) and self.is_distinct(x) for x in marked)
         are_names = are_names and not any(None in values for values in held.values())
         options: dict[str, Any] = {"sep": None if self.sep == "," else self.sep}
-        skipped = self._skipped[given.skiprows :] and self._skipped
-        options |= {"skiprows": skipped or given.skiprows or None}
+        lines = text_lines(self.path, given.encoding) if self._skipped else ()
+        reader = csv.reader(lines, delimiter=self.sep, escapechar=given.escape)
+        # pandas counts records, of several lines where quoted fields hold newlines.
+        starts = [0, *(reader.line_num for _ in reader)]
+        skipped = sorted({*(np.searchsorted(starts, self._skipped, "right") - 1).tolist()})
+        is_head = len(self._skipped) == given.skiprows
+        options |= {"skiprows": (len(skipped) if is_head else skipped) or None}
         options |= {"encoding": None if given.encoding == "utf-8" else given.encoding}
         options |= {"names": given.columns, "dtype": dict.fromkeys(names, "str") or None}
         options |= {"skipinitialspace": given.is_padded or None, "escapechar": given.escape}
@@ -262,7 +267,7 @@ class DelimitedTable(Table):
         if second and dialect.columns is None and len(names) > 1:
             last = first[second[0] - 1][0]
             warn(say("headers", self.path, line + 1, last))
-            self._skipped += range(line, last)
+            self._skipped += range(first[0][0] - 1, last)
             first = first[second[0] :]
         sizes = [len(_filled(fields, len(names))) for _, fields in first]
         plain = [n for n, (_, held) in zip(sizes, first, strict=True) if held[0][:1] != "#"]
