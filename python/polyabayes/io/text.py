@@ -13,6 +13,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.names import refusal, say, warn
 from polyabayes.exceptions import FileFormatError
+from polyabayes.io.tabular.delimited import text_code
 
 # Names of files that tell of others.
 _SUFFIX, _ABOUT = ".txt", re.compile(r"(?i)(.*/)?(readme|licen[cs]e|changelog)\b")
@@ -45,6 +46,10 @@ def corpus_of_texts(
     check_text_options(options)
     with content_of(path):
         place = (ids or [f"line {number}" for number in range(1, len(texts) + 1)]).__getitem__
+        blank = [] if ids or on_empty else [k for k, text in enumerate(texts) if not text.strip()]
+        if blank:
+            told = len(blank), place(blank[0]), text_code(path, options.get("encoding"))
+            warn(say("blank lines", path, *told))
         return Corpus._made(source_of_lists(texts, vocabulary, ids, options, on_empty, place))
 
 

@@ -131,7 +131,7 @@ def test_missing_pandas_is_named(write, monkeypatch):
 
 
 def test_lines_of_text(write):
-    path = write("x.txt", "The urn, the ball\n\nthe Urn été\n")
+    path = write("x.txt", "The urn, the ball\n-\nthe Urn été\n")
     corpus = read_corpus(path)
     assert corpus.vocabulary.tolist() == ["ball", "the", "urn", "été"]
     assert dense(corpus) == [[1, 2, 1, 0], [0, 0, 0, 0], [0, 1, 1, 1]]
