@@ -147,8 +147,7 @@ def read_corpus(
     (['again', 'balls', 'urn'], [5, 1])
     """
     # Parameters that go to the reader of a format as they are.
-    own = {*OPTIONS_OF_TABLES, "layer"}
-    given = {name: value for name, value in [*locals().items()] if name in own}
+    given = {x: y for x, y in [*locals().items()] if x in {*OPTIONS_OF_TABLES, "layer"}}
     given["transpose"] = checks.flag("transpose", transpose) or None
     options |= {name: value for name, value in given.items() if value is not None}
     path = checked_path(path)

@@ -26,7 +26,7 @@ def number_of(text: str) -> float | None:
 
 def is_like_a_number(text: str) -> bool:
     """Whether a text is a number or a price as people write it, or a truth value."""
-    plain = text.strip(" $€£¥")
+    plain = text.strip(' $€£¥="')
     is_bool = plain.lower() in NAMES["truth"]
     return number_of(plain) is not None or is_bool or any(x.fullmatch(plain) for x in _WRITTEN)
 
@@ -68,13 +68,14 @@ def options_of_numbers(values: Iterable[Collection[Any]], sep: str) -> dict[str,
     digits divides thousands; beside such columns, numbers without signs are years or codes.
     """
     # A column of nothing but marks of counts kept back has none, as asterisks in place of strands.
-    held = [{x for x in y if isinstance(x, str)} for y in values if not all(map(is_kept_back, y))]
+    kept = (y for y in values if not all(x is None or is_kept_back(x) for x in y))
+    held = [{x for x in y if isinstance(x, str)} for y in kept]
     columns = [own for own in held if all(map(is_cell, own))]
     texts = {*chain(*columns)}
     dashes = sorted(filter(is_dash, texts))
     divided = {sign for sign in ".," if any(_divides(sign, own) for own in columns)}
     plain = {*chain(*(own for own in columns if divided and all(map(str.isdigit, own))))}
-    numbers = {text.strip() for text in texts - plain if text not in dashes}
+    numbers = {text.strip(' ="') for text in texts - plain if text not in dashes}
     is_semi, n_pointed = sep == ";", sum("." in text for text in numbers)
     may_divide = {".": 0 < n_pointed < len(numbers) + is_semi, ",": "," in divided or not is_semi}
     options: dict[str, Any] = {}
@@ -85,13 +86,11 @@ def options_of_numbers(values: Iterable[Collection[Any]], sep: str) -> dict[str,
             if not thousands.isascii():
                 options["engine"] = "python"  # Other engines of pandas ignore such separators.
             break
-    if dashes:
-        options["na_values"] = dashes if len(dashes) > 1 else dashes[0]
-    return options
+    return options | ({"na_values": dashes if dashes[1:] else dashes[0]} if dashes else {})
 
 
 def read_number(text: str, options: dict[str, Any]) -> float | None:
     """The number of a text that is written so; NaN for a dash."""
-    plain = text.strip().replace(options.get("thousands", "\0"), "")
+    plain = text.strip(' ="').replace(options.get("thousands", "\0"), "")
     plain = plain.replace(options.get("decimal", "."), ".")
     return float("nan") if is_dash(plain) else number_of(plain)

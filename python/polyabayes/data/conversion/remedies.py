@@ -34,7 +34,8 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     told = told or _kinds(table, names, labels, ids)
     told = told or _topics(table, labels, numbers) or say("shares", shares) * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
-    told += f"; {table.events}" * (len(others) > 1 and not re.search("document|word|a text", told))
+    if len(others) > 1 and not re.search("document|word|a text", told):
+        told += "; " + say("events", table.options("document", "word", "count"))
     told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]
 

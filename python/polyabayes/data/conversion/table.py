@@ -119,7 +119,9 @@ class Table(Protocol):
             change = filled = f".fillna({ {name: 0} })"
         is_count = "axes" in self.given or name in (self.given.get("count"), *NAMES["count"])
         is_truth = str(text).lower() in NAMES["truth"]
-        if text in NAMES["missing"] or (number is not None and number != number):
+        if str(text)[:2] == '="':
+            told = f"if numbers are guarded for Excel, {self.call(CALLS['guarded'])}"
+        elif text in NAMES["missing"] or (number is not None and number != number):
             # Only readers of files take texts for missing values.
             is_read = text is None or self.as_frame.startswith("pandas.read_csv(")
             filled = ("" if is_read else f".replace({text!r}, 0)") + filled
@@ -167,7 +169,8 @@ class Table(Protocol):
         given = [*dict.fromkeys([*named, *odd, name])]
         given += self.numbers_beside(given)
         counted = self.count_among([x for x in self.names if x != name], NAMES["may count"])
-        other = f"; {self.events}" * (counted is not None)
+        events = say("events", self.options("document", "word", "count"))
+        other = f"; {events}" * (counted is not None)
         if is_count and counted and self.holds_whole_numbers(counted):
             other = f"; if {counted!r} holds those, use {self.options(count=counted)}"
         are_counts = any(map(self.numbers_of, {*self.names} - {*given}))
@@ -218,11 +221,6 @@ class Table(Protocol):
         are_first &= any(rest for _, rest in pairs)
         are_texts = 2 * sum(_numbers.is_cell(str(x)) for x in known) <= len(known)
         return found * (are_texts or (are_first and "axes" not in self.given))
-
-    @property
-    def events(self) -> str:
-        """Options of a table with a row for each item or event, whatever its columns are called."""
-        return say("events", self.options("document", "word", "count"))
 
     @property
     def melted(self) -> str:
@@ -286,12 +284,12 @@ class Table(Protocol):
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
                 change = f".dropna(subset={[self.keys.get(name, name)]})"
-                told = f"leave such rows out, {self.call(change)}"
+                # pandas takes such names for missing ones.
+                told = CALLS["na"] * (self.as_frame == "table")
+                told += f"leave such rows out, {self.call(change)}"
                 if row and name != self.given.get("count"):
                     code = f".pipe(lambda rows: rows.assign(**rows[{[name]}].ffill()))"
                     told += f", or fill them from above, as merged cells, {self.call(code)}"
-                if self.as_frame == "table":
-                    told += "; if NA is a name there, read the file with keep_default_na=False"
                 raise InvalidArgumentError(f"{self.place(row)}: no {name} is given: {told}")
         return values
 

@@ -34,9 +34,8 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     and columns are documents (cells).
     """
     if not transpose and any(path.parent.glob("*barcodes.tsv*")):
-        is_known = path.name.removesuffix(".gz").endswith("matrix.mtx")
-        how = argument("format", "10x") if is_known else argument("transpose", True)
-        warn(say("of 10x", path, how))
+        how = ("format", "10x") if "matrix.mtx" in path.name else ("transpose", True)
+        warn(say("of 10x", path, argument(*how)))
     start = re.sub(r"\.\w+(\.gz)?$", "", str(path))
     for names in _BESIDE:
         if all(Path(start + name).is_file() for name in names):

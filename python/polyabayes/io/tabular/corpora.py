@@ -84,16 +84,15 @@ def read_json_lines(
         return corpus_of_table(path, table, vocabulary, **options)
     except PolyabayesError as error:
         code = f"pandas.json_normalize({code}.to_dict('records'))"
-        head = import_pandas().json_normalize(rows[:LINES_LOOKED_AT])
-        nested = frames.FrameTable(head, code=code)
-        prose, above = ({x for x in own.names if own.kind(x) == "text"} for own in (nested, table))
-        named, nested.given = options.get("text") or next(iter(above), None), table.given
+        inner = frames.FrameTable(import_pandas().json_normalize(rows[:LINES_LOOKED_AT]), code=code)
+        prose, above = ({x for x in own.names if own.kind(x) == "text"} for own in (inner, table))
+        named, inner.given = options.get("text") or next(iter(above), None), table.given
         if named in above or prose <= above or "document" in options:
             raise
-        lengths = {x: len("".join(map(str, nested.values(x)))) for x in sorted(prose - above)}
+        lengths = {x: len("".join(map(str, inner.values(x)))) for x in sorted(prose - above)}
         text = max(lengths, key=lambda x: (x.endswith(f".{named}"), lengths[x]))
-        ids = headed(nested.names, ((options.get("ids") or "id").lower(), *NAMES["document"]))
-        raise FileFormatError(say("within", path, nested.call(text=text, ids=ids))) from error
+        ids = headed(inner.names, ((options.get("ids") or "id").lower(), *NAMES["document"]))
+        raise FileFormatError(say("within", path, inner.call(text=text, ids=ids))) from error
 
 
 def corpus_of_table(

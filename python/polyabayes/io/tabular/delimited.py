@@ -24,7 +24,7 @@ from polyabayes._support.warnings import quiet
 from polyabayes.data.conversion import documents, numbers as _numbers, remedies, roles
 from polyabayes.data.conversion.table import PADDED, Kind, Table, is_further_header, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_labels
-from polyabayes.data.names import NAMES, say, warn
+from polyabayes.data.names import CALLS, NAMES, say, warn
 from polyabayes.exceptions import DataWarning, FileFormatError, PolyabayesError, argument
 from polyabayes.io.integers import is_number, parsed_count, shown
 
@@ -74,7 +74,7 @@ class DelimitedTable(Table):
     def __init__(self, path: Path, dialect: Dialect, most: int | None = None, /, **given: Any):
         self.path, self.names, self.given = path, [], given
         self.keys, self.is_turned = {"": "Unnamed: 0"}, given.get("transpose", False)
-        self.may_lack_header, self._are_longer = dialect.columns is None, False
+        self.may_lack_header, self._are_longer, self._guard = dialect.columns is None, False, ""
         try:
             self._read(path, dialect, most)
         except FileFormatError:
@@ -113,7 +113,10 @@ class DelimitedTable(Table):
         for row, k in np.argwhere(self._codes == known["NA"]) if bare else ():
             if k in self._dialect.quoted and bare.get(self.lines[row], [])[k : k + 1] == ["NA"]:
                 self._codes[row, k] = known[""]
-        self._texts = np.array([*known, None], dtype=object)
+        # Excel takes what stands in ="0" as it is.
+        texts = [x[2:-1] if x[:2] == '="' else x for x in known]
+        self._texts = np.array([*texts, None], dtype=object)
+        self._guard = CALLS["guarded"] * (texts != [*known])
         self._column = {name: column for column, name in enumerate(self.names)}
         if odd:
             line, n_fields = next(iter(odd.items()))
@@ -161,7 +164,7 @@ class DelimitedTable(Table):
             others = set().union(*held.values()).intersection(NAMES["missing"]) - {"None", ""}
             options |= {"keep_default_na": False, "na_values": ["", *sorted(others)]}
         told = [f", {name}={value!r}" for name, value in options.items() if value is not None]
-        return f"pandas.read_csv({str(self.path)!r}{''.join(told)})"
+        return f"pandas.read_csv({str(self.path)!r}{''.join(told)}){self._guard}"
 
     @property
     def has_blank_rows(self) -> bool:  # type: ignore[override]
