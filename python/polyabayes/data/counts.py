@@ -37,7 +37,12 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
     memory with the result if it is already canonical.
     """
     stored: Any = (checked_sparse if sparse.issparse(values) else count_array)(values, name)
-    _refuse_bad_shape(stored.shape, name)
+    if stored.ndim != 2:
+        kind = {0: "scalar array", 1: "1D array"}.get(stored.ndim, f"{stored.ndim}D array")
+        raise refusal("2D", kind=kind, name=name, shape=stored.shape)
+    for size, unit in zip(stored.shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise refusal("nothing", unit, stored.shape, name)
     if isinstance(stored, np.ndarray):
         stored = sparse.csr_matrix(stored.astype(float) if stored.dtype == np.float16 else stored)
     stored = stored if stored.format in ("csr", "coo") else stored.tocoo()
@@ -250,15 +255,6 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
     if array.dtype.kind not in "biufc":
         raise InvalidTypeError(say("no counts", name, type(values).__name__, array.dtype))
     return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
-    if len(shape) != 2:
-        kind = {0: "scalar array", 1: "1D array"}.get(len(shape), f"{len(shape)}D array")
-        raise refusal("2D", kind=kind, name=name, shape=shape)
-    for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
-        if shape[axis] == 0:
-            raise refusal("nothing", unit, shape, name)
 
 
 def _check_values(stored: Any, name: str) -> None:

@@ -226,10 +226,10 @@ def test_numbers_of_metadata_may_be_missing_as_r_writes_them(tmp_path):
 
 
 @pytest.mark.parametrize("door", ["csv", "pandas"])
-def test_metadata_that_only_the_first_row_of_a_document_has_are_kept(door, tmp_path):
-    content = "document,word,count,shop,till\na,urn,1,N,1\na,ball,2,,2\nb,urn,3,S,1\n"
+def test_metadata_that_only_one_row_of_a_document_has_are_kept(door, tmp_path):
+    content = "document,word,count,shop,till,by\na,urn,1,N,1,\na,ball,2,,2,x\nb,urn,3,S,1,y\n"
     (tmp_path / "x.csv").write_text(content)
     source = tmp_path / "x.csv" if door == "csv" else pd.read_csv(tmp_path / "x.csv")
     read = pb.read_corpus if door == "csv" else pb.Corpus
     with pytest.warns(DataWarning, match="left out: 'till'"):
-        assert read(source).metadata.to_dict("list") == {"shop": ["N", "S"]}
+        assert read(source).metadata.to_dict("list") == {"shop": ["N", "S"], "by": ["x", "y"]}

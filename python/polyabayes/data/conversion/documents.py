@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.output.tables import counted
+from polyabayes._support.output.tables import counted, some
 from polyabayes.data.conversion import frames, numbers, sources
 from polyabayes.data.conversion.roles import NamedColumns, Roles, roles_of
 from polyabayes.data.conversion.table import PLAIN_KINDS, Table
@@ -183,13 +183,13 @@ def _beside(table: Table, roles: Roles, exposure: str | None, rows: Any = None) 
     firsts = first[rows]
     if sizes is not None and (sizes != sizes[firsts]).any():
         raise refusal("exposures", table.place(int(np.argmax(sizes != sizes[firsts]))))
-    held = {name: table.values(name) for name in roles.metadata}
-    pairs = list(enumerate(firsts.tolist()))
-    # Programs write what an order has only once, in its first row.
-    kept = [x for x, own in held.items() if all(own[k] in (None, own[n]) for k, n in pairs)]
+    pairs = {x: zip(rows.tolist(), table.values(x), strict=True) for x in roles.metadata}
+    held = {x: {(row, str(y)) for row, y in own if y is not None} for x, own in pairs.items()}
+    # Programs write what an order has only once, in one of its rows.
+    kept = [x for x, own in held.items() if len(own) == len(dict(own))]
     if left := [name for name in held if name not in kept]:
-        warn(say("left out", ", ".join(map(repr, left)), table.title))
-    metadata = table.data_frame(kept).iloc[first] if kept else None
+        warn(say("left out", some(left, 8), table.title))
+    metadata = table.data_frame(kept).groupby(rows).first() if kept else None
     return None if sizes is None else sizes[first], metadata
 
 

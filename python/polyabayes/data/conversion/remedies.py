@@ -124,10 +124,11 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     dated = [x for x in labels if DATE.fullmatch(str(table.values(x)[0]))]
     constant = {x for x in names if len({*map(str, table.values(x))}) == 1 < table.n_rows}
     # Words may stand under the header of counts, as in tables that pandas has melted.
-    word = headed(names, NAMES["word"]) or headed(labels, NAMES["count"])
+    words = [x for x in labels if is_headed(x, "word") and not table.is_distinct(x)]
+    word = headed(names, NAMES["word"]) or next(iter(words), headed(labels, NAMES["count"]))
     count = table.count_among([x for x in names if x != word], NAMES["may count"])
     left_out = {word, *dated, *(x for x in names if not any(table.values(x)))}
-    left_out |= {count, *others} - {*labels}
+    left_out |= {count, *others} - {*labels, *(x for x in names if is_headed(x, "units"))}
     # Beside families and genera, an order is a rank of a taxon.
     ranks = {x for x in names if x.lower() in NAMES["ranks"]}
     document = _document(table, names, labels, left_out | (ranks if len(ranks) > 2 else set()))
@@ -141,7 +142,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         terms = differ or terms
     # Long tables have one column of counts.
     term, is_long = _term(table, terms, word), word in labels or not table.is_distinct(document)
-    is_long &= term not in whole or table.are_codes(term, document)
+    is_long &= term != document and (term not in whole or table.are_codes(term, document))
     is_long &= len(whole) < 3 or count in whole or document not in whole
     may_count = _counted(table, names, document, term, whole) if is_long and not count else []
     counted = may_count[0] if len(may_count) == 1 else count
@@ -193,7 +194,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         wide = table.kept_back(**given) or f"use {wide}"
         among = f" (if {some(beside, len(beside))} count words, leave those out)" * bool(beside)
         # Rows of long tables that are added up are not those of one word.
-        told = f"; if its rows are words, {turned}" * (not (is_long and ".groupby(" in turned))
+        are_rows = not (is_long and (words or ".groupby(" in turned))
+        told = f"; if its rows are words, {turned}" * are_rows
         found.append(f"with counts in each row, {wide}{among}{told}")
     return found + [survey] * (len(answers) > 1 and not are_roles)
 
@@ -223,7 +225,7 @@ def _counted(table: Table, names: Names, document: str, term: str, whole: Names)
     # Rows of single tokens repeat.
     may_count = alone * table.is_distinct(*{*names}.difference(alone))
     named = [x for x in alone if is_headed(x, "amounts")]
-    return named if len(named) == 1 else table.totals_among(may_count) or may_count
+    return named if len(named) == 1 else table.totals_among(may_count) or named or may_count
 
 
 def _answers(table: Table, labels: Names, dated: Names) -> Names:
@@ -255,7 +257,8 @@ def _topics_in_rows(table: Table, document: str, word: str, rates: Names) -> str
 
 def _turned(table: Table, labels: Names, given: dict[str, Any], ids: Name, change: str) -> str:
     """Options or code for words in rows that a column names, beside columns that count nothing."""
-    terms = [x for x in labels if table.is_distinct(x) and table.are_labels(x)]
+    plain = [x for x in labels if x.lower() not in NAMES["lineages"]]
+    terms = [x for x in plain if table.is_distinct(x) and table.are_labels(x)]
     if (rows := given["ids"] or ids) not in (None, *terms, table.given.get("ids")) and terms:
         # Words have names, and documents may be numbered.
         rest = [x for x in given["metadata"] or () if x != terms[0]]

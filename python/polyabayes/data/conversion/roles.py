@@ -132,8 +132,7 @@ def _refuse_headers(table: Table) -> None:
     same = [k for k in same if all(x.startswith(str(held[x][k] or "")) for x in others)]
     # Lists of words in lines have no header.
     is_named = any(table.given.get(x) for x in ("document", "ids", "text"))
-    texts = map(str, chain(*held.values()))
-    if same and (is_named or {*map(_numbers.number_of, texts)} != {None}):
+    if same and (is_named or {*map(_numbers.number_of, map(str, chain(*held.values())))} != {None}):
         code = table.call(f".loc[lambda rows: rows[{first!r}] != {first!r}]")
         raise InvalidArgumentError(say("names again", table.place(same[0]), code))
 
@@ -273,8 +272,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         raise InvalidArgumentError(say("numbered", table.names[0], argument("axes", factors), code))
     free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
     found = headed(free, NAMES["count"]) if len(table.names) > 1 else None
-    is_told = found == table.count_among(free, NAMES["may count"]) is not None
-    if counts is not None or is_told:
+    if counts is not None or found == table.count_among(free, NAMES["may count"]) is not None:
         return _without_measured(table, axes, found if counts is None else counts)
     if table.n_rows > 1 and axes is not None and set(axes) <= set(table.names):
         _warn_of_counts(table, free, axes)

@@ -169,8 +169,7 @@ class Table(Protocol):
         given = [*dict.fromkeys([*named, *odd, name])]
         given += self.numbers_beside(given)
         counted = self.count_among([x for x in self.names if x != name], NAMES["may count"])
-        events = say("events", self.options("document", "word", "count"))
-        other = f"; {events}" * (counted is not None)
+        other = ("; " + say("events", self.options("document", "word", "count"))) * bool(counted)
         if is_count and counted and self.holds_whole_numbers(counted):
             other = f"; if {counted!r} holds those, use {self.options(count=counted)}"
         are_counts = any(map(self.numbers_of, {*self.names} - {*given}))

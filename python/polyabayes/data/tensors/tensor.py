@@ -197,8 +197,7 @@ class CountTensor:
         counts = _cells.checked_cell_counts(values, len(values), "array", place)
         if sums := totals(coordinates, counts, array.axes) if hasattr(array, "iloc") else []:
             odd = {("index", "columns")[k]: [array.axes[k].tolist()[level]] for k, level in sums}
-            drop = ", ".join(f"{name}={own}" for name, own in odd.items())
-            call = f"CountTensor.from_dense(frame.drop({drop}), {[*names]})"
+            call = f"polyabayes.CountTensor.from_dense(frame.drop(**{odd}), {[*names]})"
             told = some([*chain(*odd.values())]), some([names[k] for k, _ in sums]), call
             warn(say("sums", *told))
         return cls._from_cells(coordinates, counts, names, shape, labels, 0)
