@@ -226,7 +226,7 @@ def read_answers(
         told += "".join(f"; {how} if {x!r} holds weights, use {argument('weights', x)}" for x in wt)
         if names or measured:
             told += "; or cut numbers into a few, as by pandas.cut, and make levels categorical"
-        if blank := [column for column in alone if frame[column].isna().any()]:
+        if blank := [x for x in alone if frame[x].isna().any() and x not in beside]:
             others = [column for column in dropped if column not in blank]
             code = non_answers.ticked(frame, blank, f".drop(columns={others})" * bool(others))
             told += f", or if blanks are answers, use {code}"
@@ -295,10 +295,10 @@ def warn_of_non_answers(
     times = [x for x in items if _are_times_or_remarks(frame[x])]
     exported, added = ([x for x in exported if x not in times], [*added, *times])
     ids += added + exported * (len(exported) + len(added) > 1 or is_form)
+    ids = [x for x in items if x in ids]
     # One answer in all rows is refused with its own call.
-    ids = [x for x in items if x in ids and frame[x].nunique() > 1]
-    if ids:
-        warn(say("export", some(ids, 8), argument("items"), ids), DataWarning)
+    if several := [x for x in ids if frame[x].nunique() > 1]:
+        warn(say("export", some(several, 8), argument("items"), several), DataWarning)
     left = [item for item in items if item not in ids]
     if len(frame) > _FEW_ROWS and _ends_with_a_summary(frame, left):
         warn(say("last row", frame.index[-1]), DataWarning)

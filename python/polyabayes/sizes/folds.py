@@ -30,7 +30,7 @@ def checked_folds(
     n_units = int(np.count_nonzero(held))
     units = counted(n_units, "document" if labels is None else "group")
     if n_units < 2:
-        raise InvalidArgumentError(f"there is {units} with tokens, but folds need two or more")
+        raise InvalidArgumentError(f"found {units} with tokens, but folds need two or more")
     n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
     if checks.whole_number("n_folds", n_folds, 2) > n_units:
         raise InvalidArgumentError(
