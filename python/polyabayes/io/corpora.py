@@ -136,7 +136,8 @@ def read_corpus(
     Warns
     -----
     DataWarning
-        If columns that are read as counts look like names, or documents are dropped.
+        If columns that are read as counts look like names, documents are dropped, or lines of a
+        text are blank.
 
     Examples
     --------

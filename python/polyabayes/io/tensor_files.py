@@ -48,7 +48,8 @@ def read_tensor(
         The format, if the name does not show it.
     counts : str, optional
         Tables: the column of counts. Default: a column with a name such as ``count`` or ``freq``;
-        else each row counts once. Without `axes`, a column that may hold counts is refused.
+        else each row counts once. Without `axes`, a column that may hold counts is refused, and so
+        are measured numbers as axes.
     sep : str, optional
         Delimited files: the separator. Default: as for :func:`polyabayes.read_corpus`.
     columns : sequence of str, optional

@@ -443,16 +443,17 @@ class Table(Protocol):
     def numbers_of(self, name: str) -> list[float]:
         """The numbers of a column but missing ones; empty if it holds others, or categories."""
         held = [x for x in self.values(name) if str(x) not in NAMES["missing"]]
-        held = [x for x in held if not _numbers.is_dash(str(x))]
-        if self.kind(name) not in ("number", "other") and not all(isinstance(x, str) for x in held):
+        texts = {x for x in held if isinstance(x, str)}
+        # Of many rows, texts mostly recur; those of dashes are read as NaN.
+        read: dict[str, Any] = {x: _numbers.read_number(x, self.written) for x in texts}
+        may_count = self.kind(name) in ("number", "other") or all(isinstance(x, str) for x in held)
+        if not may_count or None in read.values() or any(map(PADDED.match, texts)):
             return []
         try:
-            read = _numbers.read_number
-            found = [read(x, self.written) if isinstance(x, str) else float(x) for x in held]
+            found = [read[x] if isinstance(x, str) else float(x) for x in held]
         except (TypeError, ValueError, OverflowError):
             return []
-        are_names = any(isinstance(x, str) and PADDED.match(x) for x in held)
-        return [] if are_names or None in found else found  # type: ignore[return-value]
+        return [x for x in found if x == x]
 
     def count_among(self, names: Sequence[str], more: Sequence[str] = ()) -> str | None:
         """The column with a header of counts, or of `more`: of whole numbers, or else of some."""

@@ -227,7 +227,8 @@ class CountTensor:
         counts : str, optional
             The column of counts. Default: a column outside `axes` called ``count``, ``counts``,
             ``freq``, ``frequency``, ``n`` or ``value``; else each row counts once. Without `axes`,
-            a column of whole numbers beside labels that no two rows share is refused.
+            a column of whole numbers beside labels that no two rows share is refused, and so are
+            shares and measured numbers as axes.
         missing : sequence, or mapping of str to sequences, optional
             Values that mark missing ones, such as ``[9, "No answer"]``, in all axes, or those of
             some columns: ``{"trust": [77, 88], "vote": [7]}``. An empty list says that only blanks
@@ -253,7 +254,8 @@ class CountTensor:
             If an unused column may hold the counts, answers may mark missing values or differ only
             in case or blanks, blanks may be answers, a row may be a further header, or a level
             counts as much as all others of its axis together, in each combination of the others, or
-            is called a total and nearly does.
+            is called a total and nearly does, or rows that are blank or called totals on an axis
+            have the sums of the others.
 
         Examples
         --------
