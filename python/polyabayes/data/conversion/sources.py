@@ -154,7 +154,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
         raise InvalidArgumentError(f"the AnnData has no layer {layer!r:.100}, only {some(known)}")
     is_layer = layer is not None and layer in data.layers
     name, stored = (f"layers[{layer!r}]", data.layers[layer]) if is_layer else ("X", data.X)
-    others = _layers_of_counts(data, stored)
+    others, same = _layers_of_counts(data, stored)
     named = [other for other in others if _OF_COUNTS.search(other)]
     call = "it has no layer of counts; give the raw counts"
     if first := next(iter(named or others), None):
@@ -175,20 +175,24 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
     parts = ((row, stored if is_read else stored[row : row + step]) for row in rows)
     blocks = [_counts_of_cells(part, name, data, row, call) for row, part in parts]
     if layer is None and named:
-        raise refusal("rounded", argument("layer", "X"), call)
+        raise refusal("rounded", " or ".join(argument("layer", x) for x in ("X", *same)), call)
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
     metadata = data.obs if len(data.obs.columns) else None
     return Source(counts, words, ids, metadata=metadata, words_are="measured")
 
 
-def _layers_of_counts(data: Any, stored: Any) -> list[str]:
-    """Layers that begin with other counts than those stored: that of scVelo first, then by size."""
+def _layers_of_counts(data: Any, stored: Any) -> tuple[list[str], list[str]]:
+    """Layers that begin with other counts than those stored, and with the same.
+
+    The others are that of scVelo first, then by size.
+    """
     heads = {name: sparse.csr_array(held[:_ROWS_LOOKED_AT]) for name, held in data.layers.items()}
     own = None if stored is None else sparse.csr_array(stored[:_ROWS_LOOKED_AT], dtype=float)
-    others = (name for name, head in heads.items() if own is None or (own - head).nnz)
-    whole = [name for name in others if not _fractions(heads[name]).any()]
-    return sorted(whole, key=lambda name: (name.lower() != "spliced", -heads[name].sum()))
+    whole = [name for name, head in heads.items() if not _fractions(head).any()]
+    others = [name for name in whole if own is None or (own - heads[name]).nnz]
+    others.sort(key=lambda name: (name.lower() != "spliced", -heads[name].sum()))
+    return others, [name for name in whole if name not in others]
 
 
 def _counts_of_cells(block: Any, name: str, data: Any, start: int, call: str) -> Any:

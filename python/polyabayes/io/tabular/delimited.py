@@ -114,7 +114,7 @@ class DelimitedTable(Table):
             if k in self._dialect.quoted and bare.get(self.lines[row], [])[k : k + 1] == ["NA"]:
                 self._codes[row, k] = known[""]
         # Excel takes what stands in ="0" as it is.
-        texts = [x[2:-1] if x[:2] == '="' else x for x in known]
+        texts = [x[2:-1] if x[:2] + x[-1:] == '=""' else x for x in known]
         self._texts = np.array([*texts, None], dtype=object)
         self._guard = CALLS["guarded"] * (texts != [*known])
         self._column = {name: column for column, name in enumerate(self.names)}
