@@ -8,7 +8,7 @@ from polyabayes._support.jackknife import Difference
 from polyabayes.sizes.choice import grid, held_out
 from polyabayes.sizes.choice.curve import Curve, Smooth, _elbows
 from polyabayes.sizes.choice.fits import FoldFit
-from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.choice.race import Race, interval
 from polyabayes.sizes.folds import folds_of
 
 
@@ -85,6 +85,12 @@ def test_a_size_far_behind_in_each_of_two_groups_is_dropped():
     # Groups that do not agree are as uncertain as ever.
     race = race_of(mixed, lengths, 1, 0.0, rng, groups)
     assert race.chance_to_stay(2, 1) == race.behind(2, 1)
+    # The interval of two donors holds 0, though either loses more than the tolerance.
+    unlike = np.where(groups, -0.2, -0.6) * lengths + 10 * rng.normal(size=100)
+    race = race_of(unlike, lengths, 1, 0.0, rng, groups)
+    assert interval(race.difference(1, 2))[0] < 0
+    assert [Curve.of(race, [1, 2], x).good for x in (None, 0.3)] == [(1,), (1, 2)]
+    assert race.may_gain(2, 1, 0.01) < 1e-10 < 0.1 < race.behind(2, 1, -0.01)
     # Each document is a group of its own if there are none.
     race = race_of(far, lengths, 1, 0.0, rng)
     assert race.chance_to_stay(2, 1) == race.behind(2, 1)
@@ -147,6 +153,9 @@ class Losses:
     def difference(self, first, second):
         lost = self._losses[second] - self._losses[first]
         return Difference(lost, self._error if lost else 0.0, 9.0)
+
+    def is_hopeless(self, _size, _leader, _margin):
+        return False
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,7 @@ def _work(corpus: Corpus, given: list[int] | None, limits: Limits, n_folds: int)
     return expected_fits(most if limits.max_size < MOST_SIZE else min(most, LAST), n_folds)
 
 
+_CHECKPOINT = "a model's checkpoint is of one fit: give choose_n_components its own, for all fits"
 _BY_EVIDENCE = "evidence, and only an AllocationModel is chosen by that"
 
 
@@ -221,6 +222,8 @@ def _checked(
         )
     if not model._has_likelihood():
         raise InvalidArgumentError("NMF gives new documents no likelihood: choose another prior")
+    if model.checkpoint is not None:
+        raise InvalidArgumentError(_CHECKPOINT)
     documents = as_corpus(of_layer(data, options["layer"]), "data")
     corpus = exposed(model, documents, options["exposure"])
     is_found = sizes is None or isinstance(sizes, (int, np.integer))

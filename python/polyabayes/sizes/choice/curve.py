@@ -111,7 +111,8 @@ class Curve(NamedTuple):
     """Losses of sizes against the best size, and the recommendation.
 
     `behind` is the loss of each size in nats per token, by increasing size. A size is as good as
-    the best if the interval of its loss holds 0: these are the `good` ones, and `recommended`
+    the best if the interval of its loss holds 0, unless it surely loses more than the tolerance:
+    these are the `good` ones, and `recommended`
     is the smallest of them, or within the tolerance if one is given. `near` is the smallest size
     within the tolerance, by default 0.01. At an elbow, the gain per topic falls sharply; the
     sharpest elbow is first. Without elbows, `smooth` is a curve through the best sizes, and
@@ -142,8 +143,9 @@ class Curve(NamedTuple):
                 return (on_curve if {first, second} <= close else race.difference)(first, second)
 
             behind = {size: difference(best, size) for size in behind}
-        good = tuple(size for size in sorted(kept) if interval(behind[size])[0] <= 0.0)
         allowed = TOLERANCE if tolerance is None else tolerance
+        may_be = (size for size in sorted(kept) if interval(behind[size])[0] <= 0.0)
+        good = tuple(size for size in may_be if not race.is_hopeless(size, best, allowed))
         near = min(size for size, found in behind.items() if found.mean <= allowed)
         recommended = good[0] if tolerance is None else min(good[0], near)
         return cls(best, behind, good, elbows, allowed, near, recommended, difference, smooth)

@@ -40,8 +40,6 @@ _LOG = logging.getLogger(__name__)
 
 # Topics of tokens have 16 bits.
 MOST_SIZE = 2**16 - 1
-# A size is dropped if its probability of being as good as the best is below this.
-_HOPELESS = 1e-4
 # The grid is refined around sizes that are the best with more than this probability.
 _CLOSE = 0.16
 # Neighbours within this ratio are near enough: a tenth of the size either way.
@@ -205,8 +203,9 @@ class Chooser:
 
         Without a bend, sizes whose losses are uncertain or of one fold, and the best one.
 
-        Of sizes whose differences to the best size do not matter, only the smallest counts. The
-        size below the recommended one gets some folds, since its first fit may have been poor.
+        Of sizes whose differences to the best size do not matter, only the smallest counts; once
+        no other is open, some folds are enough. The size below the recommended one gets as many,
+        since its first fit may have been poor.
         """
         kept, curve = self._kept(), self._curve()
         if self._given:
@@ -219,15 +218,18 @@ class Chooser:
         equal = self._equal(curve)
         wanted = {curve.best, curve.recommended, min(equal), *([curve.near] if margin else [])}
         for size in set(kept).difference(equal):
-            is_larger = size > curve.best
-            loss, least = (0.0, _CLOSE) if is_larger else (margin, _POSSIBLE)
-            most = 1 - _POSSIBLE if loss else 1.0
-            if least < self.race.chance_to_stay(size, curve.best, loss) < most:
-                wanted.add(size)
+            if size > curve.best:
+                may_be = self.race.may_gain(size, curve.best, _EQUAL * curve.tolerance) > _CLOSE
+            else:
+                to_stay = self.race.chance_to_stay(size, curve.best, margin)
+                may_be = _POSSIBLE < to_stay < (1 - _POSSIBLE if margin else 1.0)
+            wanted.update([size] if may_be else [])
         below = [size for size in kept if size < curve.recommended]
         if below and self.race.n_folds(below[-1]) < _FOLDS_OF_NEIGHBOURS:
             wanted.add(below[-1])
-        return sorted(wanted.intersection(kept))
+        n_folds = min(self.race.n_folds(size) for size in wanted)
+        is_decided = wanted.issubset(equal) and n_folds >= _FOLDS_OF_NEIGHBOURS
+        return [] if is_decided else sorted(wanted.intersection(kept))
 
     def _equal(self, curve: Curve) -> list[int]:
         """The best size, and kept sizes whose differences to it do not matter."""
@@ -244,7 +246,7 @@ class Chooser:
             patient = _is_near(size, near, kept) and n_folds < _FOLDS_OF_NEIGHBOURS
             # A smaller size within the tolerance may be the answer.
             margin = curve.tolerance if size < leader else 0.0
-            if not patient and self.race.chance_to_stay(size, leader, margin) < _HOPELESS:
+            if not patient and self.race.is_hopeless(size, leader, margin):
                 self.dropped.add(size)
 
     def _fit_all(self, jobs: list[tuple[int, int]]) -> None:

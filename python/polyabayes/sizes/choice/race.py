@@ -12,6 +12,8 @@ from polyabayes.sizes.choice.fits import FoldFit
 # Level of the interval of a difference: a size whose interval holds 0 is as good as the best.
 LEVEL = 0.95
 
+# A size is dropped if its probability of being as good as the best is below this.
+_HOPELESS = 1e-4
 # Groups from which Student's t may tell as surely as dropping a size asks for.
 _FEW_GROUPS = 6
 
@@ -99,6 +101,18 @@ class Race:
             if len(by_group) < min(_FEW_GROUPS, len(ahead)) and is_ahead:
                 return chance(paired_difference(ahead, lengths), margin)
         return self.behind(size, leader, margin)
+
+    def is_hopeless(self, size: int, leader: int, margin: float = 0.0) -> bool:
+        """Whether `size` is surely more than `margin` behind `leader`."""
+        return self.chance_to_stay(size, leader, margin) < _HOPELESS
+
+    def may_gain(self, size: int, leader: int, gain: float) -> float:
+        """Probability that `size` is ahead by `gain` or more; of few groups, documents count."""
+        common = sorted(self.fits[leader].keys() & self.fits[size].keys())
+        behind, lengths, groups = self._ahead(leader, size, common)
+        few = len(np.unique(groups)) < min(_FEW_GROUPS, len(behind))
+        found = paired_difference(behind, lengths) if few else self.difference(leader, size)
+        return chance(found, -gain)
 
     def are_equal(self, first: int, second: int, loss: float) -> bool:
         """Whether the difference of two sizes is at most `loss`, with its standard error.

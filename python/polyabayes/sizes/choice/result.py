@@ -61,8 +61,9 @@ class SizeChoice(Result):
     best : int or tuple of int
         The size with the best score; a tuple for several unknown sizes.
     equally_good : tuple
-        The best size and all sizes whose 95 % interval of the paired difference to it holds 0. By
-        evidence: sizes with odds against them, minus one standard error, of at most 3.
+        The best size and all sizes whose 95 % interval of the paired difference to it holds 0.
+        With fewer than six groups, sizes that clearly lose more than the tolerance in each are left
+        out. By evidence: sizes with odds against them, minus one standard error, of at most 3.
     recommended : int or tuple of int
         The smallest size that is as good as the best within its error, or within the
         `tolerance` of the choice. Bends of the curve are told, but do not decide.
