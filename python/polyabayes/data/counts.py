@@ -26,8 +26,10 @@ T = TypeVar("T", bound=Iterable[Any])
 # percentages are of.
 _KINDS = "names of documents", "names of words", "base"
 _OF_DOCUMENTS, _OF_GENES, _BASE = (re.compile("|".join(NAMES[x])) for x in _KINDS)
-# A row is taken for the sum of a block beside it if its counts are one of so many per row.
+# A row is taken for the sum of a block beside it if its counts are one of so many per row. Sums of
+# some rows are sought among so few, in so many columns.
 MAX_COUNT, _EXPOSURES, _LABELS_LOOKED_AT, _COINCIDENCES = 2**32 - 1, (1e-100, 1e100), 10, 50
+_FEW_ROWS = _COLUMNS_LOOKED_AT = 200
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -120,7 +122,7 @@ def _subtotals(counts: Any, labels: Any) -> list[int]:
 
 
 def sums_of(counts: Any) -> list[int]:
-    """Rows that are the sum of all others, of all before them, or of a block beside them.
+    """Rows that are the sum of all others, of all before them, of a block beside them, or of some.
 
     Sums are of several columns, and somewhere two counts are added. Those that are found are left
     out of further sums.
@@ -131,6 +133,7 @@ def sums_of(counts: Any) -> list[int]:
         own, n_found = keys[left], len(found)
         sums = [(row, left[left != row]) for row in left[2 * own == own.sum()]]
         sums += _blocks(counts, keys, left) + _blocks(counts, keys, left[::-1])
+        sums += _of_some(counts, keys, left) if 2 < len(left) <= _FEW_ROWS else []
         for row, block in sums:
             if counts[block].nnz > counts[[row]].nnz > 1 and row not in found:
                 found.append(row)
@@ -159,6 +162,28 @@ def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[t
     is_sum |= (first[found] == 0) & (order[:1] < order[-1:])
     is_sum &= rows.getnnz(axis=1) > 1
     return [(order[k], order[first[k] : k]) for k in found[is_sum]]
+
+
+def _of_some(counts: Any, keys: NDArray[np.int64], rows: NDArray[Any]) -> list[tuple[int, Any]]:
+    """Rows that are sums of some others, wherever they stand, if too large for a coincidence.
+
+    The others are no larger anywhere, and all of these but three at most, or three at most.
+    """
+    held = counts[rows][:, :: counts.shape[1] // _COLUMNS_LOOKED_AT + 1].toarray()
+    sizes, found = np.asarray(counts[rows].log1p().sum(axis=1)).ravel(), list[tuple[int, Any]]()
+    # A sum may stand twice.
+    are_less = (held[:, None] <= held).all(axis=2) & (keys[rows][:, None] != keys[rows])
+    are_sums = (are_less.T @ held >= held).all(axis=1)
+    for k in np.flatnonzero(are_sums & (sizes > len(rows) * np.log(2) + np.log(_COINCIDENCES))):
+        own = np.append(keys[among := rows[are_less[:, k]]], [0, 0, 0])
+        one, other = np.triu_indices(len(own), 1)
+        for rest in (np.append(own, -keys[rows[[k]]]).sum(), keys[rows[k]]):
+            third = rest - own[one] - own[other]
+            for pair in np.flatnonzero(np.isin(third, own))[:1]:
+                few = one[pair], other[pair], np.flatnonzero(own == third[pair])[-1]
+                parts = np.isin(np.arange(len(among)), few, invert=rest != keys[rows[k]])
+                found.append((rows[k], among[parts]))
+    return found
 
 
 def warn_if_turned(words: Any, ids: Any) -> None:
@@ -207,8 +232,7 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
     """
     if vocabulary is None:
         return None
-    words = checked_words(vocabulary)
-    if len(words) != n_words:
+    if len(words := checked_words(vocabulary)) != n_words:
         raise refusal("width", len(words), origin, n_words)
     return words
 
@@ -216,8 +240,7 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
 def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     """Check one positive, finite size per document; a single number is for all documents."""
     exposure = checks.vector("exposure", values, n_documents)
-    bad = np.flatnonzero(~((exposure >= _EXPOSURES[0]) & (exposure <= _EXPOSURES[1])))
-    if len(bad):
+    if len(bad := np.flatnonzero(~((exposure >= _EXPOSURES[0]) & (exposure <= _EXPOSURES[1])))):
         document = int(bad[0])
         rule = say("exposure", document, exposure[document], *_EXPOSURES)
         raise checks.wrong("exposure", float(exposure[document]), rule, _EXPOSURES)
@@ -294,8 +317,7 @@ def told_of_thousands(values: Iterable[float]) -> str:
 
 def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, Integers]:
     """Cells in lexicographic order; equal cells are summed, empty cells dropped."""
-    occupied = counts > 0
-    if not occupied.all():
+    if not (occupied := counts > 0).all():
         coordinates, counts = coordinates[occupied], counts[occupied]
     if not len(counts):
         return coordinates, counts

@@ -271,8 +271,7 @@ class DocumentCounts(Selectable):
             return self, 0
         table = self.counts.tocoo()
         columns = np.array([column_of.get(word, -1) for word in self.vocabulary])[table.col]
-        known = columns >= 0
-        if unseen == "raise" and not known.all():
+        if not (known := columns >= 0).all() and unseen == "raise":
             new = self.vocabulary[np.unique(table.col[~known])].tolist()
             told = counted(len(new), "word"), some(new), argument("unseen", "drop"), wanted[0]
             raise refusal("unseen" if known.any() else "all unseen", *told)

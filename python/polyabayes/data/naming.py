@@ -170,8 +170,7 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
     kinds = {column: frame[column].dtype.kind for column in frame.columns.drop(numbers)}
     numbered = [x for x in kinds if x.lower() == "topic" and kinds[x] in "iu" and not are_shares]
     labels = [column for column in kinds if kinds[column] not in "biuf" or column in numbered]
-    turned = frame.drop(columns=numbers + labels)
-    if turned.empty:
+    if (turned := frame.drop(columns=numbers + labels)).empty:
         raise checks.wrong(name, None, f"holds no numbers: use {name}.astype(float)")
     of_columns, of_rows = (np.allclose(turned.sum(axis=axis), 1, ROUNDED) for axis in (0, 1))
     has_words = of_columns and not of_rows

@@ -222,8 +222,7 @@ class Selectable:
         kept = None if self.vocabulary is None else self.vocabulary[is_kept]
         found = self._replaced(counts=self.counts[:, is_kept], vocabulary=kept)
         shortest = checks.whole_number("min_tokens", min_tokens, least=0)
-        lengths = np.asarray(found.counts.sum(axis=1)).ravel()
-        if not (lengths >= shortest).any():
+        if not ((lengths := np.asarray(found.counts.sum(axis=1)).ravel()) >= shortest).any():
             raise InvalidArgumentError("the filter leaves no documents; relax it")
         return found if (lengths >= shortest).all() else found[lengths >= shortest]
 
@@ -287,8 +286,7 @@ class Selectable:
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
         """One value for each document: given, or a column of the metadata."""
-        values = self._rows(name, given)
-        if np.shape(values) != (len(self),):
+        if np.shape(values := self._rows(name, given)) != (len(self),):
             raise checks.wrong(name, given, say("one label", len(self), np.shape(values)))
         found = np.fromiter(values, dtype=object, count=len(self))
         for row, value in enumerate(found):

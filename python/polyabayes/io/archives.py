@@ -50,8 +50,7 @@ def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[st
 
 
 def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
-    read_header = _HEADERS.get(npy.read_magic(stream))
-    if read_header is None:
+    if (read_header := _HEADERS.get(npy.read_magic(stream))) is None:
         raise FileFormatError(f"{name} is of another version of NumPy")
     shape, is_fortran, dtype = read_header(stream, _LONGEST_HEADER)
     if dtype.kind not in "biufUS" or dtype.hasobject:
@@ -61,8 +60,7 @@ def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
         raise FileFormatError(f"{name} announces the shape {shape}, but is not as long")
     if n_bytes > memory_of_machine():
         raise FileFormatError(f"{name} is larger than the memory")
-    content = stream.read(n_bytes)
-    if dtype.kind == "U" and content:
+    if (content := stream.read(n_bytes)) and dtype.kind == "U":
         letters = np.frombuffer(content, dtype=np.dtype("u4").newbyteorder(dtype.byteorder))
         if (letters > _LAST_LETTER).any() or ((letters >= 0xD800) & (letters <= 0xDFFF)).any():
             raise FileFormatError(f"{name} holds codes that are no letters")

@@ -41,8 +41,7 @@ def read_10x(
     """
     if word not in _WORDS:
         raise InvalidArgumentError(f"{argument('word')} must be 'id' or 'name', got {word!r}")
-    matrices = matrices_of_folder(path) if path.is_dir() else [path]
-    if len(matrices) > 1:
+    if len(matrices := matrices_of_folder(path) if path.is_dir() else [path]) > 1:
         raise FileFormatError(say("samples", path, len(matrices), str(matrices[0])))
     is_file = path.is_file() and not path.name.removesuffix(".gz").endswith(_MATRIX)
     counts, names, kinds, ids = _of_h5(path, word) if is_file else _of_folder(path, matrices, word)
@@ -50,8 +49,7 @@ def read_10x(
         are_kept = np.array([kind == feature_type for kind in kinds])
         known = ", ".join(map(repr, sorted(set(kinds))))
         if not are_kept.any():
-            one = argument("feature_type", kinds[0])
-            raise FileFormatError(f"{path} has features of the kinds {known}: use {one}")
+            raise FileFormatError(say("no kept", path, known, argument("feature_type", kinds[0])))
         totals = np.asarray(counts.sum(axis=0)).ravel()
         told = feature_type, totals[are_kept].sum() / max(1, totals.sum()), argument("feature_type")
         warn(say("one kind", path.name, known, *told))

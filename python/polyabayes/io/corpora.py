@@ -170,8 +170,7 @@ def read_corpus(
     is_known = is_name and (exposure == "total" or reader is read_h5ad)
     if not is_known and isinstance(exposure, (str, os.PathLike)):
         path = checked_path(exposure, "exposure")
-        exposure = list(map(number_of, " ".join(read_lines(path)).split()))
-        if None in exposure:
+        if None in (exposure := list(map(number_of, " ".join(read_lines(path)).split()))):
             raise FileFormatError(f"{path}: number {exposure.index(None) + 1} is no size")
     return corpus.with_exposure(exposure)
 

@@ -56,8 +56,7 @@ def check_lines(
     `line` is the number of the first line of the content.
     """
     found = re.compile(_LINES % entry).match(content, start)
-    end = found.end() if found else start
-    if end < len(content):
+    if (end := found.end() if found else start) < len(content):
         number = line + content.count(b"\n", 0, end)
         text = content[end : end + 100].partition(b"\n")[0].decode("utf-8", "replace").strip()
         raise FileFormatError(f"{path}, line {number}: {shown(text)!r} is not {what}")

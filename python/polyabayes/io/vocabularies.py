@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +14,20 @@ from polyabayes._support import checks
 from polyabayes._support.files import beside, content_of, read_lines, sibling
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words, checked_words
-from polyabayes.data.names import say
+from polyabayes.data.names import NAMES, say, warn
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number
+from polyabayes.io.tabular.delimited import encoding_code
 
 VocabularyLike: TypeAlias = str | os.PathLike[str] | Sequence[str] | NDArray[Any]
+_QUOTED = re.compile('".+"')
 
 
 def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8") -> Words | None:
     """Words of a vocabulary, given as a sequence or a file with one word per line.
 
-    From a ``.tsv`` file, such as ``features.tsv`` of 10x Genomics, the first column is read.
+    From a ``.tsv`` file, such as ``features.tsv`` of 10x Genomics, the first column is read. Quotes
+    around all words, or all but a header, are no part of them; what looks like a header is told.
     """
     if vocabulary is None:
         return None
@@ -32,7 +36,7 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
     path = Path(vocabulary)
     words = read_lines(path, encoding)
     is_tabbed = Path(path.name.removesuffix(".gz")).suffix.lower() == ".tsv"
-    _refuse_numbers(path, words, is_tabbed)
+    _refuse_numbers(path, words, is_tabbed, encoding_code(encoding))
     words = [line.partition("\t")[0] if is_tabbed else line for line in words]
     while words and not words[-1].strip():
         words.pop()
@@ -40,11 +44,21 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         raise FileFormatError(f"{path} holds no words")
     if blank := [line for line, word in enumerate(words, start=1) if not word.strip()]:
         raise FileFormatError(f"{path}, line {blank[0]}: it is blank; put one word on each line")
+    is_quoted, first = [bool(_QUOTED.fullmatch(x)) for x in words], words[0].strip('"')
+    are_quoted, own = len(words) > 2 and all(is_quoted[1:]), words
+    if are_quoted:
+        own = [word for (word,) in csv.reader(words, delimiter="\1", escapechar="\\")]
+    # The first word of a sorted list, or of numbers, is no header.
+    are_alike = any(map(str.isdigit, own[1:])) if first == "0" else own == sorted(own)
+    is_header = first.lower() in NAMES["above words"] and not are_alike
+    if is_header or (len(words) > 2 and {*is_quoted[1:]} == {not is_quoted[0]}):
+        why, code = say("header of words", path, words[0]), encoding_code(encoding)
+        warn(say("numbers", why, str(path), "\t", 0 if are_quoted else 3, 1, 0, code, ""))
     with content_of(path):
-        return checked_words(words)
+        return checked_words(own)
 
 
-def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
+def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool, code: str) -> None:
     """Refuse words with their numbers or counts beside them; the call reads the words in order."""
     lines = [line for line in lines if line.strip()]
     for sep in "\t,; ":
@@ -67,7 +81,8 @@ def _refuse_numbers(path: Path, lines: list[str], is_tabbed: bool) -> None:
         if is_read or (sep == " " and not are_ids) or len({row[word] for row in rows}) < len(rows):
             continue
         change = f".sort_values({numbers[0]})" * (are_ids and ids != sorted(ids))
-        raise FileFormatError(say("numbers", str(path), sep, 3 * is_plain, is_header, word, change))
+        told = f"{path} holds numbers, too:", str(path), sep, 3 * is_plain, is_header, word
+        raise FileFormatError(say("numbers", *told, code, change))
 
 
 def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
@@ -95,8 +110,9 @@ def words_beside(words: Words | None, path: Path) -> Generator[None]:
     if words is None:
         yield
         return
+    are_quoted = len(words) > 2 and all(map(_QUOTED.fullmatch, words[1:]))
     for position, word in enumerate(words):
-        if not word.strip() or "\n" in word or word.endswith("\r"):
+        if are_quoted or not word.strip() or "\n" in word or word.endswith("\r"):
             raise InvalidArgumentError(f"word {position}, {word!r}, fits into no line: write .npz")
     with beside(sibling(path, ".vocab"), "".join(f"{word}\n" for word in words).encode()):
         yield

@@ -251,8 +251,7 @@ def read_answers(
     places = {*np.argmax(levels[rows], axis=1).tolist()}
     if len(rows) > _FEW_ROWS and len(places) == 1:
         warn(say("alone", len(rows), columns[places.pop()], argument("items")), DataWarning)
-    empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
-    if len(empty):
+    if len(empty := np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))):
         none = "frame.isna()"
         if marks := non_answers.marks_by_column(missing, columns):
             own = marks if isinstance(missing, Mapping) else next(iter(marks.values()))
@@ -376,8 +375,7 @@ def column_of(X: Any, name: str, y: Any, n_rows: int) -> Any:
     given = rows_by_name(name, y, checks.index_of(X))
     if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
         raise checks.wrong_type(name, given, say("one value", given))
-    values = import_pandas().Series(given)
-    if len(values) != n_rows:
+    if len(values := import_pandas().Series(given)) != n_rows:
         raise checks.wrong(name, y, f"has {len(values):,} values, but X has {n_rows:,} rows")
     return values
 
@@ -469,8 +467,7 @@ def _checked_weights(weights: Any, n_rows: int) -> Floats:
         told = say("no weights", n_rows, found.dtype, found.shape)
         raise checks.wrong_type("weights", weights, told)
     found = found.astype(np.float64)
-    bad = ~(np.isfinite(found) & (found >= 0))
-    if bad.any():
+    if (bad := ~(np.isfinite(found) & (found >= 0))).any():
         row = int(np.argmax(bad))
         raise InvalidCountsError(say("bad weight", argument("weights"), found[row], row))
     if not found.any():
@@ -563,5 +560,4 @@ def refuse_fractions(answers: Answers) -> None:
     """Refuse weights that are no whole numbers, where data sets are drawn."""
     if answers.has_fractions:
         row = int(np.argmax(answers.weights != np.rint(answers.weights)))
-        told = say("fraction", argument("weights"), answers.weights[row], row)
-        raise InvalidCountsError(told)
+        raise InvalidCountsError(say("fraction", argument("weights"), answers.weights[row], row))

@@ -228,8 +228,7 @@ def checked_sizes(n_classes: Any, max_classes: Any, n_patterns: int) -> tuple[li
     given = n_classes if isinstance(n_classes, Iterable) else [n_classes]
     if isinstance(given, str | Mapping):
         raise InvalidTypeError(f"n_classes must be a number or numbers, got {n_classes!r}")
-    sizes = sorted({checks.whole_number("n_classes", size, 1) for size in given})
-    if not sizes:
+    if not (sizes := sorted({checks.whole_number("n_classes", size, 1) for size in given})):
         raise InvalidArgumentError("n_classes is empty; give a number, or leave it out")
     if sizes[-1] > n_patterns:
         told = CALLS["patterns"].format(argument("n_classes", sizes[-1]), n_patterns)

@@ -164,8 +164,7 @@ class ItemSets:
             labels=tuple(self._answers.labels[item] for item in kept),
             levels=self._answers.levels[:, kept],
         )
-        has_any = np.asarray((own.levels >= 0).any(axis=1))
-        return own.take(has_any)
+        return own.take(np.asarray((own.levels >= 0).any(axis=1)))
 
     def _of_all(self, tells: Telling, n_classes: int) -> ClassCounts:
         """Counts of all items: classes of the rows are drawn given tables of the items that tell.

@@ -89,8 +89,7 @@ def invariance_of(
     chains = _GroupChains(answers, codes, len(groups), counts, generator)
     sweeps = chains.run(ln_joint, n_samples + int(_BURN_IN * n_samples))
     of_chains = np.mean(list(sweeps)[-n_samples:], axis=0)
-    apart = float(np.ptp(of_chains, axis=0).max())
-    if apart > _APART:
+    if (apart := float(np.ptp(of_chains, axis=0).max())) > _APART:
         told = CALLS["chains of items"].format(apart, argument("n_samples"))
         warn(told, UnreliableErrorWarning)
     weights, *values = of_chains.mean(axis=0).tolist()

@@ -106,8 +106,7 @@ def warn_of_chains(drawn: Chains, chains: Indices) -> None:
     if drawn.coefficients is not None:
         what = "coefficients of the covariates"
         values = drawn.coefficients - drawn.coefficients[:, :1]
-    ratio = r_hat(values, chains)
-    if ratio > MOST_R_HAT:
+    if (ratio := r_hat(values, chains)) > MOST_R_HAT:
         told = CALLS["chains of draws"].format(what, ratio, MOST_R_HAT)
         warn(told, UnreliableErrorWarning)
 

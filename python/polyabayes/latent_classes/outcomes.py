@@ -162,8 +162,7 @@ class ClassOutcomes(ClassPredictions):
             raise InvalidArgumentError(CALLS["no draws"].format(*told))
         answers = self._weighted(X, weights, covariates)
         codes, levels = _read_outcome(X, y, len(answers.levels))
-        known = ~np.isnan(codes) & (answers.weights > 0)
-        if not known.any():
+        if not (known := ~np.isnan(codes) & (answers.weights > 0)).any():
             raise InvalidArgumentError(f"{argument('y')} has no value in any row")
         rows = _Rows(answers.take(known), codes[known], len(levels))
         if chosen == "draws":
@@ -279,8 +278,7 @@ def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]
     """Outcomes as numbers, NaN if missing, and the levels of a categorical one."""
     values = column_of(X, "y", y, n_rows)
     if getattr(values.dtype, "kind", "O") in "iuf" and not hasattr(values, "cat"):
-        found = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.isinf(found).any():
+        if np.isinf(found := values.to_numpy(dtype=np.float64, na_value=np.nan)).any():
             row = int(np.argmax(np.isinf(found)))
             raise InvalidArgumentError(f"{argument('y')} has an infinite value at row {row}")
         return found, ()

@@ -141,7 +141,7 @@ def test_other_things_than_answers_are_named_with_the_call():
     assert pb.CountTensor.from_frame(few.drop(index=[0, 1])).shape == (2, 3)
 
 
-@pytest.mark.parametrize("sep", [";", "; ", ", ", ",", "|", " "])
+@pytest.mark.parametrize("sep", [";", "; ", ", ", ",", "|", " ", "\n", "\r\n"])
 def test_several_choices_in_an_answer_are_named_with_the_call_that_divides_them(sep):
     chosen = each("red", None, "blue", f"red{sep}blue", "green")
     frame = pd.DataFrame({"hue": chosen, "q": each("x", "y", "z")})
@@ -207,9 +207,9 @@ def test_choices_are_not_divided_within_brackets():
 
 
 def test_what_repeats_other_columns_is_named_with_the_call(tmp_path):
-    items = {"q1": each(0, 1, 2), "q2": each(1, 0), "q3": each(2, 2, 0, 1, 3)}
-    frame = pd.DataFrame(items)
-    (told,) = told_of(frame.assign(**{"Grade/6.00": frame.sum(axis=1)}))
+    frame = pd.DataFrame({"q1": each(0, 1, 2), "q2": each(1, 0), "q3": each(2, 2, 0, 1, 3)})
+    graded = frame.assign(views=each(13, 12, 15), **{"Grade/6.00": frame.sum(axis=1)})
+    (told,) = told_of(graded[["Grade/6.00", "q2", "views", "q1", "q3"]])
     assert "'Grade/6.00' may be sums" in told
     assert "frame.drop(columns=['Grade/6.00'])" in told
     choices = {"a": each(1, 0), "b": each(0, 1, 1), "c": each(1, 1, 0, 1)}

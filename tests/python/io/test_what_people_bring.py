@@ -652,9 +652,9 @@ def test_files_enter_right_or_are_refused_with_a_call_that_reads_them(here, row)
     if expected is not None:
         call = call if call and is_whole else given
         found = names["corpus"] if is_read else eval(call.replace("(), then ", "() or "), names)
-        is_given = isinstance(found, pd.Series | pd.DataFrame) or hasattr(found, "obs")
-        found = pb.Corpus(found) if is_given else found
-        found = pb.read_corpus(source, vocabulary=found) if "vocabulary" in own else found
+        if isinstance(found, pd.Series | pd.DataFrame) or hasattr(found, "obs"):
+            found = pb.Corpus(found)
+        found = pb.read_corpus(source, vocabulary=found) if isinstance(found, list) else found
         if isinstance(found, pb.CountTensor):
             values, vocabulary = found.to_dense(), found.axes
         elif isinstance(found, pb.Corpus):

@@ -156,8 +156,7 @@ def without_empty(found: sources.Source, on_empty: str | None, place: Place) -> 
     """
     if on_empty not in ("drop", "raise"):
         return found
-    is_empty = np.asarray(found.counts.sum(axis=1)).ravel() == 0
-    if not is_empty.any():
+    if not (is_empty := np.asarray(found.counts.sum(axis=1)).ravel() == 0).any():
         return found
     places = places_of(np.flatnonzero(is_empty), place)
     number = counted(int(is_empty.sum()), "document")
@@ -180,8 +179,7 @@ def _beside(table: Table, roles: Roles, exposure: str | None, rows: Any = None) 
     if rows is None:
         return sizes, table.data_frame(roles.metadata) if roles.metadata else None
     first = np.unique(rows, return_index=True)[1]
-    firsts = first[rows]
-    if sizes is not None and (sizes != sizes[firsts]).any():
+    if sizes is not None and (sizes != sizes[firsts := first[rows]]).any():
         raise refusal("exposures", table.place(int(np.argmax(sizes != sizes[firsts]))))
     pairs = {x: zip(rows.tolist(), table.values(x), strict=True) for x in roles.metadata}
     held = {x: {(row, str(y)) for row, y in own if y is not None} for x, own in pairs.items()}

@@ -188,8 +188,7 @@ class FrameTable(Table):
 
 
 def _kind_of(column: "Series[Any]") -> Kind:
-    dtype_kind = getattr(column.dtype, "kind", "O")
-    if dtype_kind in _NUMERIC_KINDS + _TIME_KINDS:
+    if (dtype_kind := getattr(column.dtype, "kind", "O")) in _NUMERIC_KINDS + _TIME_KINDS:
         return "number" if dtype_kind in _NUMERIC_KINDS else "name"
     held = column.dropna().tolist()
     if held and all(isinstance(value, (str, date)) for value in held):

@@ -165,8 +165,7 @@ def anndata(data: Any, layer: str | None = None, code: str = "adata") -> Source:
         raise InvalidArgumentError(f"the AnnData has no X: {call}")
     if not data.var_names.is_unique:
         raise refusal("two variables", data.var_names[data.var_names.duplicated()][0], code)
-    kinds = sorted({*map(str, data.var.get("feature_types", ()))})
-    if len(kinds) > 1:
+    if len(kinds := sorted({*map(str, data.var.get("feature_types", ()))})) > 1:
         warn(say("kinds", some(kinds), code, kinds[-1]))
     # Matrices in files are read in blocks.
     is_read = sparse.issparse(stored) or isinstance(stored, np.ndarray)

@@ -381,8 +381,7 @@ class Table(Protocol):
     def _is_code(self, name: str, words: Sequence[str], known: Collection[str]) -> bool:
         """Whether a column has blanks or numbers from 1, unlike words, or stands for levels."""
         held, rest = self.values(name), [x for x in words[:_COLUMNS_LOOKED_AT] if x != name]
-        levels = Counter(map(str, held))
-        if None in held or not 1 < len(levels) <= self.n_rows / 2:
+        if None in held or not 1 < len(levels := Counter(map(str, held))) <= self.n_rows / 2:
             return None in held and len(rest) > 1 and not any(None in self.values(x) for x in rest)
         is_1_to_n = {*self.numbers_of(name)} == {*range(1, len(levels) + 1)}
         have_gaps = (0 in self.numbers_of(x) or None in self.values(x) for x in rest)
@@ -520,18 +519,17 @@ def is_further_header(fields: Iterable[Any]) -> bool:
 def divider(levels: list[Any]) -> str:
     """What divides several choices in one answer; empty if nothing does.
 
-    Some choice occurs in several answers; beside commas, as sentences have them, there are fewer
-    choices than answers, and beside blanks, each choice is a number, or an answer, too.
+    Some choice occurs in several answers; beside commas and line breaks, as sentences have them,
+    there are fewer choices than answers, and beside blanks, each is a number, or an answer, too.
     """
     texts = [level.strip(" ,;|") for level in levels if isinstance(level, str)]
-    for sep in ";|, ":
+    for sep in (*";|", "\r\n", *"\n, "):
         choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
         is_shared = sep in ";|" and max(choices.values(), default=0) > 1
         are_answers = all(map(str.isdigit, choices)) or choices.keys() <= {*texts}
         is_shared |= are_answers if sep == " " else len(choices) < len(texts)
-        divided = [text for text in texts if sep in text]
-        if divided and is_shared:
-            return sep + " " * all(f"{sep} " in text for text in divided)
+        if is_shared and any(sep in text for text in texts):
+            return sep + " " * all(f"{sep} " in text for text in texts if sep in text)
     return ""
 
 

@@ -214,8 +214,7 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
         return sorted(ENGLISH_STOP_WORDS)
     why = f"stop words of {language!r} need the package stop-words"
     stop_words = import_optional("stop_words", why, "stem")
-    known = stop_words.AVAILABLE_LANGUAGES
-    if language not in known:
+    if language not in (known := stop_words.AVAILABLE_LANGUAGES):
         raise refusal("no stop words", argument("stop_words", language), ", ".join(known))
     return sorted({x for y in stop_words.get_stop_words(language) for x in (y, *analyze(y))})
 

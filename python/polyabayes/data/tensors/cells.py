@@ -26,8 +26,7 @@ MAX_TOTAL, _LOW_BITS = 2**63 - 1, 32
 
 def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
     """Check names of axes: valid as nodes of a graph, each once."""
-    names = checked_labels(axes, "axes")
-    if not len(names):
+    if not len(names := checked_labels(axes, "axes")):
         raise InvalidArgumentError("axes is empty; give at least one name")
     for name in names:
         if not is_name(name):
@@ -82,8 +81,7 @@ def checked_shape(
 
 def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
     """Coordinates as non-negative integers, one row per cell and one column per axis."""
-    array = count_array(coordinates, "coordinates")
-    if not array.size:
+    if not (array := count_array(coordinates, "coordinates")).size:
         return np.empty((0, len(axes)), dtype=np.int64)
     if array.dtype.kind not in "iu":
         raise InvalidTypeError(f"coordinates must be integers, got dtype {array.dtype}")
@@ -96,8 +94,7 @@ def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
 
 def refuse_outside(coordinates: Integers, shape: Shape, axes: Axes, least: int = 0) -> None:
     """Refuse coordinates that are not within the shape."""
-    outside = (coordinates < least) | (coordinates >= np.array(shape, dtype=np.int64))
-    if outside.any():
+    if (outside := (coordinates < least) | (coordinates >= np.array(shape, dtype=np.int64))).any():
         cell, column = (int(index) for index in np.argwhere(outside)[0])
         told = (cell, coordinates[cell, column], axes[column], shape[column] - 1)
         raise InvalidCountsError(say("outside", *told))
@@ -105,8 +102,7 @@ def refuse_outside(coordinates: Integers, shape: Shape, axes: Axes, least: int =
 
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:
     """Non-negative counts of cells as 64-bit integers; `place` describes a position in messages."""
-    array = count_array(values, name)
-    if array.shape != (n_cells,):
+    if (array := count_array(values, name)).shape != (n_cells,):
         raise InvalidArgumentError(f"{name} must have shape ({n_cells},), got {array.shape}")
     check_values(array, name, MAX_TOTAL, place)
     if array.dtype.kind == "f" and (array >= 2 ** (np.finfo(array.dtype).nmant + 1)).any():
@@ -115,8 +111,7 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     counts = array.astype(np.int64)
     # In two halves, since the sum itself may not fit.
     high, low = counts >> _LOW_BITS, counts & (2**_LOW_BITS - 1)
-    total = (int(high.sum()) << _LOW_BITS) + int(low.sum())
-    if total > MAX_TOTAL:
+    if (total := (int(high.sum()) << _LOW_BITS) + int(low.sum())) > MAX_TOTAL:
         most = total, counts.max(), place(int(counts.argmax()))
         raise InvalidCountsError(say("too many", name, *most))
     return counts
@@ -131,8 +126,7 @@ def named_cells(axes: Axes, coordinates: Integers, labels: AxisLabels) -> dict[s
 def non_zeros(values: Any, name: str = "array") -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
     """Shape, coordinates and unchecked values of the non-zero entries."""
     if not sparse.issparse(values):
-        dense = count_array(values, name)
-        if not dense.ndim:
+        if not (dense := count_array(values, name)).ndim:
             raise InvalidArgumentError(f"{name} is a single number; give an array with axes")
         index = np.nonzero(dense)
         return dense.shape, np.stack(index, axis=1), dense[index]

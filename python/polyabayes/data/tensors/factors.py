@@ -38,8 +38,7 @@ def counts_of_frame(frame: DataFrame, axes: Any, counts: Any) -> Any:
 
 def one_column(frame: DataFrame, name: Any) -> "Series[Any]":
     """The column of this name, which must exist once."""
-    n_found = int((frame.columns == name).sum())
-    if n_found != 1:
+    if (n_found := int((frame.columns == name).sum())) != 1:
         raise refusal("one column", n_found or "no", name, ", ".join(map(str, frame.columns)))
     return frame[name]
 

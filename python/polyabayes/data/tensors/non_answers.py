@@ -11,6 +11,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.output.frames import DataFrame
 from polyabayes._support.output.tables import some
+from polyabayes.data.conversion.frames import name_of
 from polyabayes.data.conversion.numbers import number_of
 from polyabayes.data.conversion.table import are_merged, divider, is_further_header
 from polyabayes.data.names import CALLS, NAMES, plain, say, warn
@@ -53,6 +54,8 @@ def without_missing(
     type.
     """
     marks = marks_by_column(missing, columns)
+    if "are_texts" in frame.attrs:  # Numbers of a file are texts.
+        marks = {x: [y if y is None else name_of(y) for y in own] for x, own in marks.items()}
     marked, known = frame.copy(deep=False), {x: _levels_of(frame[x]) for x in columns if marks}
     for column, levels in known.items():
         values: Any = frame[column]

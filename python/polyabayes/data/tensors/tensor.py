@@ -477,8 +477,7 @@ class CountTensor:
         if not self.is_complete:
             cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
             raise refusal("unshown", self.counts[cell], self.axes[axis])
-        n_bytes = 8 * math.prod(self.shape)
-        if n_bytes > checks.whole_number("max_bytes", max_bytes):
+        if (n_bytes := 8 * math.prod(self.shape)) > checks.whole_number("max_bytes", max_bytes):
             raise BudgetExceededError(say("bytes", self.shape, n_bytes, max_bytes))
         array = np.zeros(self.shape, dtype=np.int64)
         array[tuple(self.coordinates.T)] = self.counts

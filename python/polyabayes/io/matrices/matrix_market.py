@@ -50,8 +50,7 @@ def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
     Three lines are the numbers of documents, words and further lines ``document word count``.
     Documents without a line are empty.
     """
-    content = _content(path)
-    if not content.strip():
+    if not (content := _content(path)).strip():
         raise FileFormatError(f"{path} holds no documents")
     *sizes, body = (*content.split(b"\n", 3), b"", b"", b"")[:4]
     for number, line in enumerate(sizes, start=1):

@@ -42,8 +42,7 @@ def read_svmlight(
     if zero_based is False and not rows.ids.all():
         raise FileFormatError(f"{path} names the word 0, but its words are counted from 1")
     first = 0 if zero_based is True or (zero_based == "auto" and not rows.ids.all()) else 1
-    largest = rows.most_words - first
-    if size is not None and largest > size:
+    if (largest := rows.most_words - first) > (largest if size is None else size):
         raise FileFormatError(f"{path} has word {largest - 1 + first}, the vocabulary {size}")
     size = max(largest, 1) if size is None else size
     refuse_announced(path, len(rows.lengths), size)
@@ -56,8 +55,7 @@ def _rows(path: Path, first_line: int, block: bytes) -> Rows:
     plain, what = COMMENT.sub(b"", block), "a label and pairs 'word:count' of whole numbers"
     check_lines(path, plain, _DOCUMENT, what, first_line)
     pairs = _BEFORE_WORDS.sub(b"", plain)
-    values = numbers_of(pairs)
-    if values.max(initial=0) > MAX_COUNT:
+    if (values := numbers_of(pairs)).max(initial=0) > MAX_COUNT:
         raise FileFormatError(f"{path} holds numbers above {MAX_COUNT:,}")
     lengths = np.array([line.count(b":") for line in pairs.split(b"\n")])
     filled = [bool(line.strip()) for line in plain.split(b"\n")]

@@ -48,7 +48,7 @@ def read_factor_csv(
         factors = {x: _levels(table.values(x)) for x in names if x != counts}
         factors |= {x: table.numbers(x) for x in names if x == counts}
         frame = pandas.DataFrame(factors, pandas.Index(table.lines, name="line"))
-        frame.attrs |= {"code": table.as_frame, "call": call}
+        frame.attrs |= {"code": table.as_frame, "call": call, "are_texts": True}
         return CountTensor.from_frame(frame, axes, counts, missing=missing)
 
 

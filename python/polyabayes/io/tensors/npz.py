@@ -36,8 +36,7 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
 def write_tensor_npz(tensor: CountTensor, path: Path) -> None:
     """Write coordinates, counts, shape, axes and labels."""
     arrays: dict[str, Any] = {name: np.asarray(getattr(tensor, name)) for name in _PARTS}
-    for name, labels in zip(tensor.axes, tensor.labels, strict=True):
-        if labels is not None:
-            arrays[f"labels_{name}"] = labels.astype(str)
+    held = zip(tensor.axes, tensor.labels, strict=True)
+    arrays |= {f"labels_{name}": own.astype(str) for name, own in held if own is not None}
     with replacing(path) as handle:
         np.savez_compressed(handle, **arrays)

@@ -34,8 +34,7 @@ def read_tns(path: Path, axes: Sequence[str] | None = None, *, shape: Any = None
     ending ``.modes.json``. Without it, default names are ``mode1``, ``mode2``, ..., and default
     sizes are the largest coordinates.
     """
-    modes = _read_modes(_modes_path(path))
-    if modes is not None and shape is not None:
+    if (modes := _read_modes(_modes_path(path))) is not None and shape is not None:
         raise InvalidArgumentError(f"omit shape: {_modes_path(path)} gives the sizes")
     names, shape, labels = modes or (None, shape, None)
     table = _read_cells(path, None if shape is None else _cells.checked_sizes(shape))
@@ -46,8 +45,7 @@ def read_tns(path: Path, axes: Sequence[str] | None = None, *, shape: Any = None
 
 def read_tns_corpus(path: Path) -> Corpus:
     """Read a FROSTT tensor of two axes, documents and words, as a corpus."""
-    tensor = read_tns(path)
-    if tensor.n_axes != 2:
+    if (tensor := read_tns(path)).n_axes != 2:
         raise FileFormatError(f"{path} has {tensor.n_axes} axes: polyabayes.read_tensor reads it")
     with files.content_of(path):
         cells = sparse.coo_matrix((tensor.counts, tuple(tensor.coordinates.T)), shape=tensor.shape)
