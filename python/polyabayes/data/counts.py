@@ -215,9 +215,8 @@ def checked_labels(labels: Any, name: str) -> Words:
         column = "; Corpus.from_table takes the name of a column" if name == "ids" else ""
         raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}{column}")
     entries = list(labels)
-    for place, label in enumerate(entries):
-        if not isinstance(label, str):
-            raise InvalidTypeError(say("no str", name, place, label, type(label).__name__))
+    if odd := [(k, x, type(x).__name__) for k, x in enumerate(entries) if not isinstance(x, str)]:
+        raise InvalidTypeError(say("no str", name, *odd[0]))
     # Lone surrogates, such as Python makes of bytes of a file name that are no UTF-8.
     if half := re.search("(?m)^.*?[\ud800-\udfff]", "\n".join(entries)):
         raise refusal("half", name, half[0])

@@ -84,8 +84,7 @@ def _marks(table: Table, labels: Names, numbers: Names, ids: Name) -> str:
     are_counts = any(table.holds_whole_numbers(x) and not counts_nothing(x) for x in numbers)
     if are_counts or named[1:] or not (any(marks.values()) and all(map(table.is_distinct, named))):
         return ""
-    code = table.as_frame + table.index_code(named)
-    code += f"{list(marks)}".join("[]") * bool(numbers)
+    code = table.as_frame + table.index_code(named) + f"{list(marks)}".join("[]") * bool(numbers)
     code += f".isin({sorted(set().union(*marks.values()))})"
     code += ".T" * any(map(table.names_words, named))
     return f"with marks of what is there, use polyabayes.Corpus({code})"
@@ -122,20 +121,25 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     others = [x for x in names if x not in (ids, *twins) and (x in labels or counts_nothing(x))]
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
     dated = [x for x in labels if DATE.fullmatch(str(table.values(x)[0]))]
-    constant = {x for x in names if len({*map(str, table.values(x))}) == 1 < table.n_rows}
+    constant = {x for x in names if table.n_distinct(x) == 1 < min(table.n_rows, len(names) - 1)}
     # Words may stand under the header of counts, as in tables that pandas has melted.
     words = [x for x in labels if is_headed(x, "word") and not table.is_distinct(x)]
     word = headed(names, NAMES["word"]) or next(iter(words), headed(labels, NAMES["count"]))
     count = table.count_among([x for x in names if x != word], NAMES["may count"])
-    left_out = {word, *dated, *(x for x in names if not any(table.values(x)))}
+    left_out = {word, *dated, *constant, *(x for x in names if not any(table.values(x)))}
     left_out |= {count, *others} - {*labels, *(x for x in names if is_headed(x, "units"))}
     # Beside families and genera, an order is a rank of a taxon.
     ranks = {x for x in names if x.lower() in NAMES["ranks"]}
     document = _document(table, names, labels, left_out | (ranks if len(ranks) > 2 else set()))
     rates = [x for x in numbers if x not in (*whole, *others) and table.numbers_of(x)]
+    # Estimates of counts have fractions.
+    if not whole and 2 * len(rates) > len(names) and max(chain(*map(table.numbers_of, rates))) > 1:
+        whole, rates = rates, []
     if word and count not in whole and (told := _topics_in_rows(table, document, word, rates)):
         return [told]
-    terms = [x for x in names if x not in (document, count, *constant, *dated)] or names
+    # Ids differ wherever they are known.
+    keys = [x for x in labels if table.n_distinct(x) > table.n_rows - table.values(x).count(None)]
+    terms = [x for x in names if x not in (document, count, *constant, *dated, *keys)] or names
     # A column with one value in each document is a property of the document, and has no words.
     differ = [x for x in terms if table.n_distinct(x, document) > table.n_distinct(document)]
     if not (all(map(table.is_distinct, differ)) and any(is_headed(x, "items") for x in terms)):
@@ -212,11 +216,11 @@ def _document(table: Table, names: Names, labels: Names, left_out: Collection[Na
 def _term(table: Table, names: Names, word: Name) -> str:
     """The column that is taken for that of words; tokens of shops are keys of items."""
     # Names of items come before their ids.
-    items = [x for x in names if is_headed(x, "items")]
-    items = [x for x in items if x.lower()[-2:] != "id"] or items
-    named = items if word is None or word.lower() == "token" else [word]
+    own = sorted((x for x in names if is_headed(x, "items")), key=lambda x: x.lower()[-2:] == "id")
+    named = own if word is None or word.lower() == "token" else [word]
     plain = [x for x in names if table.kind(x) != "number" and not is_headed(x, "units")]
-    return [*named, *filter(None, [word]), *plain, *names][0]
+    kinds = [x for end in NAMES["ends of words"] for x in plain if x.lower().endswith(end)]
+    return [*named, *filter(None, [word]), *kinds, *plain, *names][0]
 
 
 def _counted(table: Table, names: Names, document: str, term: str, whole: Names) -> Names:

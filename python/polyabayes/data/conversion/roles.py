@@ -145,7 +145,7 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         labels = [name for name in words if name in labels or NAMED.fullmatch(name)]
     pairs = "" if is_wide else remedies.paired(table, ids)
     if labels or not words or pairs:
-        told = f"{repr(labels[0]) if labels else 'none'} holds no counts. "
+        told = f"{f'{labels[0]!r} holds no' if labels else 'no column holds'} counts. "
         told = pairs or told + remedies.remedy(table, names, labels or names, ids)
         raise InvalidArgumentError(f"{table.title} has the columns {some(table.names, 8)}; {told}")
     if is_headed(table.row_label, "words in rows") and ids is None:

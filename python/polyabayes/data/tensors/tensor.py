@@ -442,10 +442,9 @@ class CountTensor:
         """
         if not isinstance(axes, Mapping):
             raise InvalidTypeError(f"axes must map old names to new ones, got {axes!r}")
-        names = list(self.axes)
-        for old, new in axes.items():
-            names[self._axis_ix(old)] = new
-        own = _cells.checked_axes(names)
+        for old in axes:
+            self._axis_ix(old)
+        own = _cells.checked_axes([axes.get(name, name) for name in self.axes])
         return self._from_checked(self.coordinates, self.counts, self.shape, own, self.labels)
 
     def to_dense(self, *, max_bytes: int = 2**30) -> Integers:
