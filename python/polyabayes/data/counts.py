@@ -359,27 +359,29 @@ def _is_total(label: Any) -> bool:
 
 
 def _told_of_rollups(held: Mapping[Any, Any], counts: Integers, call: Callable[[str], str]) -> str:
-    """A sentence on rows of sums, blank on some columns or called totals there, and the call.
+    """A sentence on rows of sums, called totals on some columns or blank there, and the call.
 
     Most have the sum of the rows without such levels, at their levels of the other columns; else
-    it is empty.
+    it is empty. Where totals by name are such, blanks are none.
     """
     codes = np.stack([own for own, _ in held.values()], axis=1)
-    # A blank has the code -1.
-    are_sums = {x: np.array([*map(_is_total, y), True])[own] for x, (own, y) in held.items()}
-    of_sums = np.stack([*are_sums.values()], axis=1)
-    is_part, are_right = ~of_sums.any(axis=1), list[bool]()
-    for own in np.unique(of_sums[~is_part], axis=0):
-        rows = is_part, (of_sums == own).all(axis=1)
-        cells = (canonical_cells(np.where(own, -1, codes[x]), counts[x]) for x in rows)
-        parts, sums = ({(*x, n) for x, n in zip(*map(list, y), strict=True)} for y in cells)
-        are_right += [x in parts for x in sums]
-    if 2 * sum(are_right) <= len(are_right) or is_part.sum() < 2:
-        return ""
     labels = sorted({x for _, own in held.values() for x in own if _is_total(x)})
     code = f".loc[lambda rows: ~rows[{[*held]}].isin({labels}).any(axis=1)]" * bool(labels)
-    odd = [x for x, own in are_sums.items() if own.any()]
-    return say("rolled up", len(are_right), some(odd), call(f".dropna(subset={odd}){code}"))
+    for blank in (False, True)[not labels :]:
+        # A blank has the code -1.
+        are_sums = {x: np.array([*map(_is_total, y), blank])[own] for x, (own, y) in held.items()}
+        of_sums = np.stack([*are_sums.values()], axis=1)
+        is_part, are_right = ~of_sums.any(axis=1), list[bool]()
+        for own in np.unique(of_sums[~is_part], axis=0):
+            rows = is_part, (of_sums == own).all(axis=1)
+            cells = (canonical_cells(np.where(own, -1, codes[x]), counts[x]) for x in rows)
+            parts, sums = ({(*x, n) for x, n in zip(*map(list, y), strict=True)} for y in cells)
+            are_right += [x in parts for x in sums]
+        if 2 * sum(are_right) > len(are_right) and is_part.sum() > 1:
+            odd = [x for x, own in are_sums.items() if own.any()]
+            code = f".dropna(subset={odd})" * blank + code
+            return say("rolled up", len(are_right), some(odd), call(code))
+    return ""
 
 
 def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[str], str]) -> None:

@@ -112,7 +112,7 @@ def words_beside(words: Words | None, path: Path) -> Generator[None]:
         return
     are_quoted = len(words) > 2 and all(map(_QUOTED.fullmatch, words[1:]))
     for position, word in enumerate(words):
-        if are_quoted or not word.strip() or "\n" in word or word.endswith("\r"):
+        if (are_quoted and position) or not word.strip() or "\n" in word or word.endswith("\r"):
             raise InvalidArgumentError(f"word {position}, {word!r}, fits into no line: write .npz")
     with beside(sibling(path, ".vocab"), "".join(f"{word}\n" for word in words).encode()):
         yield

@@ -267,8 +267,8 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         raise InvalidArgumentError(say("eurostat", table.names[0], code, packed))
     if axes is None and table.names[:1] and table.names[0].lower() in NAMES["row"]:
         factors = [name for name in table.names[1:] if name.lower() not in NAMES["count"]]
-        code = f"{table.as_frame}{table.index_code(table.names[:1])}"
-        code = say("named rows", code) * (not table.numbers_of(table.names[0]))
+        code = say("named rows", f"{table.as_frame}{table.index_code(table.names[:1])}")
+        code *= [*filter(table.are_labels, table.names)] == table.names[:1]
         raise InvalidArgumentError(say("numbered", table.names[0], argument("axes", factors), code))
     free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
     found = headed(free, NAMES["count"]) if len(table.names) > 1 else None

@@ -46,11 +46,10 @@ def checked_tokens(number: int, document: Any, known: Collection[str] | None = N
     if isinstance(document, (str, bytes)):
         raise InvalidTypeError(f"document {number} is a text, but earlier ones are lists of tokens")
     tokens = list(iterated(document, f"document {number}", "tokens"))
-    for token in tokens:
-        if not isinstance(token, str):
-            raise InvalidTypeError(say("token", number, token))
-        if known is not None and token not in known:
-            raise refusal("unknown", number, token)
+    if odd := [token for token in tokens if not isinstance(token, str)]:
+        raise InvalidTypeError(say("token", number, odd[0]))
+    if odd := [] if known is None else [token for token in tokens if token not in known]:
+        raise refusal("unknown", number, odd[0])
     return tokens
 
 

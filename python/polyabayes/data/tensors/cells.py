@@ -28,9 +28,8 @@ def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
     """Check names of axes: valid as nodes of a graph, each once."""
     if not len(names := checked_labels(axes, "axes")):
         raise InvalidArgumentError("axes is empty; give at least one name")
-    for name in names:
-        if not is_name(name):
-            raise InvalidArgumentError(f"{name!r} cannot name an axis; use letters, digits and _")
+    if odd := [name for name in names if not is_name(name)]:
+        raise InvalidArgumentError(f"{odd[0]!r} cannot name an axis; use letters, digits and _")
     return tuple(distinct(names, "axes names", CALLS["own axis"]))
 
 
