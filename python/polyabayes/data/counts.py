@@ -371,13 +371,16 @@ def _told_of_rollups(held: Mapping[Any, Any], counts: Integers, call: Callable[[
         # A blank has the code -1.
         are_sums = {x: np.array([*map(_is_total, y), blank])[own] for x, (own, y) in held.items()}
         of_sums = np.stack([*are_sums.values()], axis=1)
-        is_part, are_right = ~of_sums.any(axis=1), list[bool]()
+        is_part, are_right, most = ~of_sums.any(axis=1), list[bool](), 0
         for own in np.unique(of_sums[~is_part], axis=0):
             rows = is_part, (of_sums == own).all(axis=1)
             cells = (canonical_cells(np.where(own, -1, codes[x]), counts[x]) for x in rows)
             parts, sums = ({(*x, n) for x, n in zip(*map(list, y), strict=True)} for y in cells)
             are_right += [x in parts for x in sums]
-        if 2 * sum(are_right) > len(are_right) and is_part.sum() > 1:
+            most = max(most, int(counts[rows[1]].sum()))
+        # Sums of one kind count about as much as all of their parts.
+        is_whole = 10 * most >= 9 * int(counts[is_part].sum()) and is_part.sum() > 1
+        if is_whole and 2 * sum(are_right) > len(are_right):
             odd = [x for x, own in are_sums.items() if own.any()]
             code = f".dropna(subset={odd})" * blank + code
             return say("rolled up", len(are_right), some(odd), call(code))
