@@ -297,9 +297,9 @@ def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[in
     largest, correct = f"2**{most.bit_length()} - 1", "correct the value or leave it out"
     # The largest count itself is no float.
     above = np.float64(most + 1) if values.dtype.kind == "f" else most + 1
-    of: Any = np.isnan, np.isinf, lambda x: x < 0, lambda x: x % 1 > 0, lambda x: x >= above
+    are_bad: Any = np.isnan, np.isinf, lambda x: x < 0, lambda x: x % 1 > 0, lambda x: x >= above
     remedies = [CALLS["not observed"], correct, correct, CALLS["fractions"], correct]
-    for told, is_wrong, remedy in zip(CALLS["bad"].split("|"), of, remedies, strict=True):
+    for told, is_wrong, remedy in zip(CALLS["bad"].split("|"), are_bad, remedies, strict=True):
         if (wrong := is_wrong(values)).any():
             position = int(np.argmax(wrong))
             told = told.format(name, largest, values[position], place(position))

@@ -277,7 +277,8 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
 
     def _quantiles(self, shares: Sequence[float]) -> list[ClassTables]:
         """Ends of intervals of the tables."""
-        return [self._kept_tables().quantile(share) for share in shares]
+        tables = self._kept_tables()
+        return [tables.quantile(share) for share in shares]
 
     def _items(self) -> list[str]:
         """Names of the tables of answers."""

@@ -169,8 +169,8 @@ def without_empty(found: sources.Source, on_empty: str | None, place: Place) -> 
 
 def ids_of(table: Table, roles: Roles) -> list[str] | None:
     """Names of the documents of a table with a row for each."""
-    names = None if roles.ids is None else map(frames.name_of, table.complete(roles.ids))
-    return table.row_names if names is None else [*names]
+    own = roles.ids
+    return table.row_names if own is None else [*map(frames.name_of, table.complete(own))]
 
 
 def _beside(table: Table, roles: Roles, exposure: str | None, rows: Any = None) -> tuple[Any, Any]:

@@ -292,8 +292,8 @@ def _lists(table: Table, names: Names) -> Names:
 
 def _texts(table: Table, names: Names, ids: Name) -> Iterator[str]:
     """Options for texts or lists of words: of lists, and of the longest texts."""
-    length = {x: sum(map(len, filter(None, table.values(x)))) for x in names}
-    bodies = sorted((x for x in names if table.kind(x) != "tokens"), key=length.__getitem__)
+    plain = (x for x in names if table.kind(x) not in ("number", "tokens"))
+    bodies = sorted(plain, key=lambda x: sum(map(len, filter(None, table.values(x)))))
     for text in [x for x in names if table.kind(x) == "tokens"] + bodies[-1:]:
         table.refuse_other_kinds(text)
         what = "list of words" if table.kind(text) == "tokens" else "text"

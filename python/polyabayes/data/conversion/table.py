@@ -443,7 +443,7 @@ class Table(Protocol):
         """The numbers of a column but missing ones; empty if it holds others, or categories."""
         held = [x for x in self.values(name) if str(x) not in NAMES["missing"]]
         texts = {x for x in held if isinstance(x, str)}
-        # Of many rows, texts mostly recur; those of dashes are read as NaN.
+        # Texts mostly recur in many rows, so that each is read once; dashes are read as NaN.
         read: dict[str, Any] = {x: _numbers.read_number(x, self.written) for x in texts}
         may_count = self.kind(name) in ("number", "other") or all(isinstance(x, str) for x in held)
         if not may_count or None in read.values() or any(map(PADDED.match, texts)):

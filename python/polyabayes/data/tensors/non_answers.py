@@ -103,7 +103,7 @@ def warn_of_answers(
         own[x] = [y for y in own[x] if not 0 <= (number_of(str(y)) or 0) < 10]
     for item, zero in _zeros({x: [y for y in known[x] if y not in own[x]] for x in items}).items():
         own[item] += [zero] * (zero not in [*frame[item].mode()])
-    # Of a file, pandas takes None and the like for missing ones.
+    # pandas takes None and the like in a file for missing values.
     for x in (x for x in items if "call" in frame.attrs and frame[x].notna().all()):
         own[x] += [y for y in known[x] if y in NAMES["missing"] and y not in own[x]]
     marks = {mark: [x for x in items if mark in own[x]] for mark in chain(*own.values())}

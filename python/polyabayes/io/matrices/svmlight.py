@@ -42,7 +42,8 @@ def read_svmlight(
     if zero_based is False and not rows.ids.all():
         raise FileFormatError(f"{path} names the word 0, but its words are counted from 1")
     first = 0 if zero_based is True or (zero_based == "auto" and not rows.ids.all()) else 1
-    if (largest := rows.most_words - first) > (largest if size is None else size):
+    largest = rows.most_words - first
+    if size is not None and largest > size:
         raise FileFormatError(f"{path} has word {largest - 1 + first}, the vocabulary {size}")
     size = max(largest, 1) if size is None else size
     refuse_announced(path, len(rows.lengths), size)

@@ -112,11 +112,10 @@ class Curve(NamedTuple):
 
     `behind` is the loss of each size in nats per token, by increasing size. A size is as good as
     the best if the interval of its loss holds 0, unless it surely loses more than the tolerance:
-    these are the `good` ones, and `recommended`
-    is the smallest of them, or within the tolerance if one is given. `near` is the smallest size
-    within the tolerance, by default 0.01. At an elbow, the gain per topic falls sharply; the
-    sharpest elbow is first. Without elbows, `smooth` is a curve through the best sizes, and
-    `difference` compares those on it.
+    these are the `good` ones, and `recommended` is the smallest of them, or within the tolerance if
+    one is given. `near` is the smallest size within the tolerance, by default 0.01. At an elbow,
+    the gain per topic falls sharply; the sharpest elbow is first. Without elbows, `smooth` is a
+    curve through the best sizes, and `difference` compares those on it.
     """
 
     best: int
@@ -157,7 +156,7 @@ class Curve(NamedTuple):
 
     @property
     def uncertain(self) -> set[int]:
-        """Of these, sizes whose losses have errors above the tolerance, or none yet."""
+        """Close sizes whose losses have errors above the tolerance, or none yet."""
         errors = {size: self.behind[size].std_error for size in self.close}
         return {x for x in errors if self.smooth is None or not errors[x] <= self.tolerance}
 
