@@ -2,7 +2,6 @@
 
 import os
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
@@ -24,8 +23,10 @@ T = TypeVar("T", bound=Iterable[Any])
 
 # Names of cells, samples and texts; of genes, units of taxonomy and types of mutations; and of what
 # percentages are of.
-_KINDS = "names of documents", "names of words", "base"
-_OF_DOCUMENTS, _OF_GENES, _BASE = (re.compile("|".join(NAMES[x])) for x in _KINDS)
+_KINDS = "names of documents", "names of words", "base", "totals"
+_OF_DOCUMENTS, _OF_GENES, _BASE, _ALL = (re.compile("|".join(NAMES[x])) for x in _KINDS)
+# Totals by name stand before or behind the name of their group, if they are not of all.
+_TOTAL = re.compile(f"(?i)(?:{_ALL.pattern})(?![a-z])[ :-]*(.*)|(.+?)[ :-]+(?:{_ALL.pattern})")
 # A row is taken for the sum of a block beside it if its counts are one of so many per row. Sums of
 # some rows are sought among so few, in so many columns.
 MAX_COUNT, _EXPOSURES, _LABELS_LOOKED_AT, _COINCIDENCES = 2**32 - 1, (1e-100, 1e100), 10, 50
@@ -90,12 +91,12 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
         return
     words = [not _counts_no_word(x) for x in (() if others is None else others)]
     sums = sums_of(counts if all(words) else counts[:, words])
-    sums += [row for row in _subtotals(counts, labels) if row not in sums]
-    # A row that is called so need not be exact, but is the largest; words are seldom capitals.
     sizes = np.asarray(counts.sum(axis=1)).ravel()
-    if (largest := int(np.argmax(sizes))) not in sums and sizes[largest] < sizes.sum():
-        name = str(labels[largest]).strip(" :")
-        sums += [largest] * (name.lower() in NAMES["totals"] and name != name.lower())
+    for row, group in _groups_of(labels).items():
+        # A total of all need not be exact, but is the largest; words are seldom capitals.
+        is_all = sizes[row] == sizes.max() < sizes.sum() and not str(labels[row]).islower()
+        is_sum = sizes[row] == sizes[group] if group >= 0 else is_all
+        sums += [row] if is_sum and row not in sums else []
     # Beside totals, tables tell the numbers of persons or documents.
     sums += [k for k, x in enumerate(labels) if sums and k not in sums and _BASE.fullmatch(str(x))]
     no_gene = labels[[*map(_counts_no_word, labels)]]
@@ -107,18 +108,6 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
 
 def _counts_no_word(label: Any) -> bool:
     return bool(NO_WORD.fullmatch(str(label).strip(" :").lower()))
-
-
-def _subtotals(counts: Any, labels: Any) -> list[int]:
-    """Rows that are the sum of those whose names begin with theirs, before a blank or a sign."""
-    order, keys = sorted(range(len(labels)), key=lambda k: str(labels[k])), _keys(counts)
-    names, found = [str(labels[k]) for k in order], list[int]()
-    for k, (row, name) in enumerate(zip(order, names, strict=True)):
-        parts = order[k + 1 : bisect_right(names, f"{name}\U0010ffff")]
-        is_sum = len(parts) > 1 and keys[parts].sum() == keys[row]
-        are_parts = is_sum and not any(str(labels[x])[len(name)].isalnum() for x in parts)
-        found += [row] * bool(are_parts and counts[parts].nnz > counts[[row]].nnz > 1)
-    return found
 
 
 def sums_of(counts: Any) -> list[int]:
@@ -343,7 +332,7 @@ def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[i
         level = int(np.argmax(sums))
         error = abs(2 * sums[level] - sums.sum())
         if 20 * error <= sums[level] and np.count_nonzero(sums) > 2:
-            named = _is_total(labels[axis][level])
+            named = _ALL.fullmatch(str(labels[axis][level]).strip(" :").lower()) is not None
             pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
             is_it = levels == level
             is_own = ((coordinates == coordinates[is_it].max(axis=0)) == is_it[:, None]).all(axis=0)
@@ -354,26 +343,32 @@ def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[i
     return found
 
 
-def _is_total(label: Any) -> bool:
-    return str(label).strip(" :").lower() in NAMES["totals"]
+def _groups_of(labels: Iterable[Any]) -> dict[int, int]:
+    """Places of labels that are called totals: each with that of its group, -1 if it is of all."""
+    place = {str(x): k for k, x in enumerate(labels)}
+    held = ((k, _TOTAL.fullmatch(x.strip(" :"))) for x, k in place.items())
+    groups = {k: found[1] or found[2] or "" for k, found in held if found}
+    return {k: place.get(x, -1) for k, x in groups.items() if not x or x in place}
 
 
 def _told_of_rollups(held: Mapping[Any, Any], counts: Integers, call: Callable[[str], str]) -> str:
     """A sentence on rows of sums, called totals on some columns or blank there, and the call.
 
     Most have the sum of the rows without such levels, at their levels of the other columns; else
-    it is empty. Where totals by name are such, blanks are none.
+    it is empty. Where totals by name are such, blanks are none but beside them.
     """
-    codes = np.stack([own for own, _ in held.values()], axis=1)
-    labels = sorted({x for _, own in held.values() for x in own if _is_total(x)})
+    of = {x: _groups_of(levels) for x, (_, levels) in held.items()}
+    labels = sorted({str(held[x][1][k]) for x, own in of.items() for k in own})
+    named = np.stack([np.isin(held[x][0], [*own]) for x, own in of.items()], axis=1)
+    # Levels, or their groups; a blank, and a total of all, has the code -1.
+    levels = {x: [of[x].get(k, k) for k in range(len(y))] for x, (_, y) in held.items()}
+    codes = np.stack([np.array([*y, -1])[held[x][0]] for x, y in levels.items()], axis=1)
     code = f".loc[lambda rows: ~rows[{[*held]}].isin({labels}).any(axis=1)]" * bool(labels)
     for blank in (False, True)[not labels :]:
-        # A blank has the code -1.
-        are_sums = {x: np.array([*map(_is_total, y), blank])[own] for x, (own, y) in held.items()}
-        of_sums = np.stack([*are_sums.values()], axis=1)
-        is_part, are_right, most = ~of_sums.any(axis=1), list[bool](), 0
+        of_sums = (codes == -1) & (named.any(axis=1, keepdims=True) | blank)
+        is_part, are_right, most = ~(of_sums | named).any(axis=1), list[bool](), 0
         for own in np.unique(of_sums[~is_part], axis=0):
-            rows = is_part, (of_sums == own).all(axis=1)
+            rows = is_part, ~is_part & (of_sums == own).all(axis=1)
             cells = (canonical_cells(np.where(own, -1, codes[x]), counts[x]) for x in rows)
             parts, sums = ({(*x, n) for x, n in zip(*map(list, y), strict=True)} for y in cells)
             are_right += [x in parts for x in sums]
@@ -381,7 +376,7 @@ def _told_of_rollups(held: Mapping[Any, Any], counts: Integers, call: Callable[[
         # Sums of one kind count about as much as all of their parts.
         is_whole = 10 * most >= 9 * int(counts[is_part].sum()) and is_part.sum() > 1
         if is_whole and 2 * sum(are_right) > len(are_right):
-            odd = [x for x, own in are_sums.items() if own.any()]
+            odd = [x for x, own in zip(held, (of_sums | named).T, strict=True) if own.any()]
             code = f".dropna(subset={odd})" * blank + code
             return say("rolled up", len(are_right), some(odd), call(code))
     return ""

@@ -21,9 +21,8 @@ NAMES = {kind: tuple(names.split("|")) for kind, names in _NAMES.items()}
 # kinds of numbers before or behind the name of a sample; headers, without blanks and signs.
 _PATTERNS = (re.compile("|".join(NAMES[x])) for x in ("of names", "measured", "no word", "kinds"))
 NAMED, _MEASURED, NO_WORD, OF_KINDS = _PATTERNS
-_HEADERS = {
-    x: re.compile(f"({'|'.join(NAMES[x])})({'|'.join(NAMES['end'])})?s?") for x in NAMES["headers"]
-}
+_END = "|".join(NAMES["end"])
+_HEADERS = {x: re.compile(f"({'|'.join(NAMES[x])})({_END})?s?") for x in NAMES["headers"]}
 
 
 def say(name: str, /, *parts: Any, **named: Any) -> str:

@@ -49,8 +49,8 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
     if are_quoted:
         own = [word for (word,) in csv.reader(words, delimiter="\1", escapechar="\\")]
     # The first word of a sorted list, or of numbers, is no header.
-    are_alike = any(map(str.isdigit, own[1:])) if first == "0" else own == sorted(own, key=str.lower)
-    is_header = first.lower() in NAMES["above words"] and not are_alike
+    is_word = any(map(str.isdigit, own[1:])) if first == "0" else own == sorted(own, key=str.lower)
+    is_header = first.lower() in NAMES["above words"] and not is_word
     if is_header or (len(words) > 2 and {*is_quoted[1:]} == {not is_quoted[0]}):
         why, code = say("header of words", path, words[0]), encoding_code(encoding)
         warn(say("numbers", why, str(path), "\t", 0 if are_quoted else 3, 1, 0, code, ""))

@@ -225,7 +225,8 @@ def _term(table: Table, names: Names, word: Name) -> str:
 
 def _counted(table: Table, names: Names, document: str, term: str, whole: Names) -> Names:
     """Columns of whole numbers that may hold counts: called so, the sum of others, or all left."""
-    alone = [x for x in whole if x not in (document, term) and not is_headed(x, "units")]
+    alone = [x for x in whole if x not in (document, term)]
+    alone = [x for x in alone if not (is_headed(x, "units") or is_headed(x, "measures"))]
     # Rows of single tokens repeat.
     may_count = alone * table.is_distinct(*{*names}.difference(alone))
     named = [x for x in alone if is_headed(x, "amounts")]

@@ -284,7 +284,9 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if weights or (any(map(table.are_labels, others)) and wholes and table.is_distinct(*others)):
         column = weights or wholes[-1]
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
-        factors = [x for x in levels if 1 < levels[x] < table.n_rows and not NAMED.fullmatch(x)]
+        # Ids that recur are levels, and measures are none.
+        most = {x: table.n_rows / (1 + bool(NAMED.fullmatch(x))) for x in levels}
+        factors = [x for x in levels if 1 < levels[x] < most[x] and not is_headed(x, "measures")]
         # Numbers that recur by chance are no axes without labels.
         factors = factors if any(map(table.are_labels, factors)) else []
         given = argument("counts", table.keys.get(column, column))
