@@ -147,9 +147,10 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     # Long tables have one column of counts.
     term, is_long = _term(table, terms, word), word in labels or not table.is_distinct(document)
     is_long &= term != document and (term not in whole or table.are_codes(term, document))
-    is_long &= len(whole) < 3 or count in whole or document not in whole
-    may_count = _counted(table, names, document, term, whole) if is_long and not count else []
-    counted = may_count[0] if len(may_count) == 1 else count
+    is_named = count in whole or document not in whole or is_headed(document, "units")
+    is_long &= len(whole) < 3 or is_named
+    sure, may_count = _counted(table, names, (document, term, count), whole * is_long)
+    counted = next(iter(sure), count)
     # Words that each occur once are names of rows.
     is_long &= bool(word or counted) or not table.is_distinct(term)
     answers = _answers(table, labels, dated)
@@ -186,8 +187,9 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         return [f"If its rows are words, use {turned}"]
     if is_long:
         options = table.options(document=document, word=term, count=counted)
-        one = say("one counts", some(may_count, 8)) * bool(may_count[1:])
-        told = f" ({one}{'without count, ' * bool(may_count)}each row counts once)"
+        one = "one of " * bool(may_count[1:]) + some(may_count, 8)
+        one = say("one counts", one) * bool(may_count)
+        told = f" ({one}{'without count, ' * bool(sure + may_count)}each row counts once)"
         found.append(f"with a row for each word of a document, use {options}{told * (not count)}")
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
@@ -215,22 +217,29 @@ def _document(table: Table, names: Names, labels: Names, left_out: Collection[Na
 
 def _term(table: Table, names: Names, word: Name) -> str:
     """The column that is taken for that of words; tokens of shops are keys of items."""
-    # Names of items come before their ids.
-    own = sorted((x for x in names if is_headed(x, "items")), key=lambda x: x.lower()[-2:] == "id")
+    # Names of items come before their ids and numbers.
+    items = [x for x in names if is_headed(x, "items")]
+    own = sorted(items, key=lambda x: (table.kind(x) == "number", x.lower()[-2:] == "id"))
     named = own if word is None or word.lower() == "token" else [word]
     plain = [x for x in names if table.kind(x) != "number" and not is_headed(x, "units")]
     kinds = [x for end in NAMES["ends of words"] for x in plain if x.lower().endswith(end)]
-    return [*named, *filter(None, [word]), *kinds, *plain, *names][0]
+    number = [x for x in named[:1] if table.kind(x) == "number"]
+    n_items = {x: table.n_distinct(x, *number) for x in number and kinds}
+    twins = [x for x, n in n_items.items() if n == table.n_distinct(x) == table.n_distinct(*number)]
+    return [*twins, *named, *filter(None, [word]), *kinds, *plain, *names][0]
 
 
-def _counted(table: Table, names: Names, document: str, term: str, whole: Names) -> Names:
-    """Columns of whole numbers that may hold counts: called so, the sum of others, or all left."""
-    alone = [x for x in whole if x not in (document, term)]
+def _counted(table: Table, names: Names, roles: Any, whole: Names) -> tuple[Names, Names]:
+    """The column of counts, called so or the sum of others, and else those that may hold counts."""
+    alone = [x for x in whole if x not in roles] * (roles[-1] is None)
     alone = [x for x in alone if not (is_headed(x, "units") or is_headed(x, "measures"))]
     # Rows of single tokens repeat.
     may_count = alone * table.is_distinct(*{*names}.difference(alone))
     named = [x for x in alone if is_headed(x, "amounts")]
-    return named if len(named) == 1 else table.totals_among(may_count) or named or may_count
+    sure = named if len(named) == 1 else table.totals_among(may_count)
+    # One number beside each pair of a document and a word is its count.
+    sure = sure or may_count * (len(may_count) == 1 and table.is_distinct(*roles[:2]))
+    return sure, [] if sure else named or may_count
 
 
 def _answers(table: Table, labels: Names, dated: Names) -> Names:
