@@ -35,7 +35,7 @@ def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     told = told or _topics(table, labels, numbers) or say("shares", shares) * bool(shares)
     told = told or "; ".join([*_documents(table, names, labels, numbers, ids), cells]).strip("; ")
     if len(others) > 1 and not re.search("document|word|a text", told):
-        told += "; " + say("events", table.options("document", "word", "count"))
+        told = f"{told}; {say('events', table.options('document', 'word', 'count'))}".strip("; ")
     told = _headless(table, names, labels, told) or told
     return told[:1].upper() + told[1:]
 
@@ -195,7 +195,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
     found += melted
-    if len(whole) > 1 + is_told or not found:
+    has_words = not {*names} <= {own, ids, *(metadata or ())}
+    if has_words and (len(whole) > 1 + is_told or not found):
         wide = table.call(change, **given) if change else table.options(**given)
         wide = table.kept_back(**given) or f"use {wide}"
         among = f" (if {some(beside, len(beside))} count words, leave those out)" * bool(beside)
