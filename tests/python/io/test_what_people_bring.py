@@ -142,9 +142,7 @@ def test_weights_and_covariates_of_rows_are_matched_by_name():
 
 def test_a_first_column_of_numeric_categories_is_not_dropped_as_names():
     frame = pd.DataFrame({"urn": [3, 1], "ball": [0, 2]})
-    assert_refused(
-        InvalidArgumentError, "'urn' holds no counts", pb.Corpus, frame.astype("category")
-    )
+    assert_refused(InvalidArgumentError, "'urn' holds", pb.Corpus, frame.astype("category"))
     named = frame.astype({"urn": "category"})
     assert pb.Corpus.from_table(named, ids="urn").ids.tolist() == ["3", "1"]
 

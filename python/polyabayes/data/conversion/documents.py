@@ -92,9 +92,9 @@ def source_of_table(
     of texts.
     """
     named = NamedColumns() if named is None else named
-    roles = roles_of(table, named)
     if not table.n_rows:
         raise InvalidArgumentError(f"{table.title} holds no documents")
+    roles = roles_of(table, named)
     if options and roles.layout != "texts":
         raise refusal("texts", ", ".join(options), table.options("text"))
     if roles.layout == "texts":

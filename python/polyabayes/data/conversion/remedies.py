@@ -24,9 +24,6 @@ _FEW_LEVELS, _WORDS = 10, 4
 def remedy(table: Table, names: Names, labels: Names, ids: Name) -> str:
     """Options that read a table, by how it looks: they are for the caller, and never taken."""
     names = [name for name in names if name.lower() not in NAMES["row"]] or names
-    if not table.n_rows or names in ([], [ids]):
-        return "Give a table with rows and columns"
-    labels = [name for name in names if name in labels or table.are_labels(name)]
     numbers = [name for name in names if name not in labels and name != ids]
     shares, cells = table.presence(labels), _cells(table, names, ids)
     others = [name for name in labels if table.kind(name) != "cells" and name != ids]
@@ -195,8 +192,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     if word not in labels and (texts or are_texts):
         found += _texts(table, texts or bodies or labels, None if own in texts else own)
     found += melted
-    has_words = not {*names} <= {own, ids, *(metadata or ())}
-    if has_words and (len(whole) > 1 + is_told or not found):
+    if not {*names} <= {own, ids, *(metadata or ())} and (len(whole) > 1 + is_told or not found):
         wide = table.call(change, **given) if change else table.options(**given)
         wide = table.kept_back(**given) or f"use {wide}"
         among = f" (if {some(beside, len(beside))} count words, leave those out)" * bool(beside)
