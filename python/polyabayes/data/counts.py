@@ -116,24 +116,19 @@ def sums_of(counts: Any) -> list[int]:
     Sums are of several columns, and somewhere two counts are added. Those that are found are left
     out of further sums.
     """
-    keys = _keys(counts)
-    left, found = np.flatnonzero(keys), list[int]()
+    # Numbers by which rows and sums of rows are equal; they may overflow.
+    keys = np.asarray(counts @ np.random.default_rng(0).integers(2**62, size=counts.shape[1]))
+    left, found = np.flatnonzero(keys), set[int]()
     while True:
-        own, n_found = keys[left], len(found)
+        own = keys[left]
         sums = [(row, left[left != row]) for row in left[2 * own == own.sum()]]
         sums += _blocks(counts, keys, left) + _blocks(counts, keys, left[::-1])
         sums += _of_some(counts, keys, left) if 2 < len(left) <= _FEW_ROWS else []
-        for row, block in sums:
-            if counts[block].nnz > counts[[row]].nnz > 1 and row not in found:
-                found.append(row)
-        if len(found) == n_found:
+        new = {row for row, block in sums if counts[block].nnz > counts[[row]].nnz > 1}
+        if not new:
             return sorted(found)
-        left = left[~np.isin(left, found)]
-
-
-def _keys(counts: Any) -> NDArray[np.int64]:
-    """Numbers by which rows and sums of rows are equal; they may overflow."""
-    return np.asarray(counts @ np.random.default_rng(0).integers(2**62, size=counts.shape[1]))
+        found |= new
+        left = left[~np.isin(left, [*new])]
 
 
 def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[tuple[int, Any]]:
@@ -184,10 +179,9 @@ def warn_if_turned(words: Any, ids: Any) -> None:
     are_counted = not any(map(str.isdigit, ids)) and words == [*map(str, range(1, len(words) + 1))]
     # Terms of R's tm have three letters or more.
     are_counted |= all(map(str.isdigit, words)) and all(re.fullmatch("[a-z]{3,}", x) for x in ids)
-    for what, labels, pattern in (("words", words, _OF_DOCUMENTS), ("documents", ids, _OF_GENES)):
-        is_turned = all(map(pattern.fullmatch, labels)) or (labels is words and are_counted)
-        is_turned |= labels is ids and len(genes) > 1
-        if len(labels) > 1 and is_turned:
+    kinds = (words, _OF_DOCUMENTS, are_counted), (ids, _OF_GENES, len(genes) > 1)
+    for what, (labels, pattern, is_told) in zip(("words", "documents"), kinds, strict=True):
+        if len(labels) > 1 and (is_told or all(map(pattern.fullmatch, labels))):
             warn(say("turned", what, labels[0], argument("transpose", True)))
 
 

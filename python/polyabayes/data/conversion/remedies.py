@@ -129,9 +129,11 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     ranks = {x for x in names if x.lower() in NAMES["ranks"]}
     document = _document(table, names, labels, left_out | (ranks if len(ranks) > 2 else set()))
     rates = [x for x in numbers if x not in (*whole, *others) and table.numbers_of(x)]
-    # Estimates of counts have fractions.
-    if not whole and 2 * len(rates) > len(names) and max(chain(*map(table.numbers_of, rates))) > 1:
-        whole, rates = rates, []
+    # Estimates of counts have fractions, in all columns or in some that are numbered alike.
+    stems = [{re.sub(r"[\W_]*\d+$", "", x) for x in own} for own in (whole, rates)]
+    are_alike = (not whole or stems[0] & stems[1]) and 2 * len(whole + rates) > len(names)
+    if are_alike and max(chain([0], *map(table.numbers_of, rates))) > 1:
+        whole, rates = whole + rates, []
     if word and count not in whole and (told := _topics_in_rows(table, document, word, rates)):
         return [told]
     # Ids differ wherever they are known.
@@ -146,8 +148,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     is_long &= term != document and (term not in whole or table.are_codes(term, document))
     is_named = count in whole or document not in whole or is_headed(document, "units")
     is_long &= len(whole) < 3 or is_named
-    sure, may_count = _counted(table, names, (document, term, count), whole * is_long)
-    counted = next(iter(sure), count)
+    counted, may_count = _counted(table, names, (document, term, count), whole * is_long)
     # Words that each occur once are names of rows.
     is_long &= bool(word or counted) or not table.is_distinct(term)
     answers = _answers(table, labels, dated)
@@ -186,7 +187,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         options = table.options(document=document, word=term, count=counted)
         one = "one of " * bool(may_count[1:]) + some(may_count, 8)
         one = say("one counts", one) * bool(may_count)
-        told = f" ({one}{'without count, ' * bool(sure + may_count)}each row counts once)"
+        told = f" ({one}{'without count, ' * bool(counted or may_count)}each row counts once)"
         found.append(f"with a row for each word of a document, use {options}{told * (not count)}")
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
@@ -226,7 +227,7 @@ def _term(table: Table, names: Names, word: Name) -> str:
     return [*twins, *named, *filter(None, [word]), *kinds, *plain, *names][0]
 
 
-def _counted(table: Table, names: Names, roles: Any, whole: Names) -> tuple[Names, Names]:
+def _counted(table: Table, names: Names, roles: Any, whole: Names) -> tuple[Name, Names]:
     """The column of counts, called so or the sum of others, and else those that may hold counts."""
     alone = [x for x in whole if x not in roles] * (roles[-1] is None)
     alone = [x for x in alone if not (is_headed(x, "units") or is_headed(x, "measures"))]
@@ -236,7 +237,7 @@ def _counted(table: Table, names: Names, roles: Any, whole: Names) -> tuple[Name
     sure = named if len(named) == 1 else table.totals_among(may_count)
     # One number beside each pair of a document and a word is its count.
     sure = sure or may_count * (len(may_count) == 1 and table.is_distinct(*roles[:2]))
-    return sure, [] if sure else named or may_count
+    return next(iter(sure), roles[-1]), [] if sure else named or may_count
 
 
 def _answers(table: Table, labels: Names, dated: Names) -> Names:
