@@ -274,7 +274,7 @@ def warn_of_non_answers(
     """
     # LimeSurvey writes a code before each question.
     header = {item: plain(str(item).partition(". ")[0]) for item in items}
-    header |= {x: "id" for x in items if str(x).lower().endswith("_id")}
+    header |= {x: "id" for x in items if re.search("(_(?i:id)|[a-z]ID|Id)$", str(x))}
     forms = [x for x in items if str(x).lower().rstrip(".123456789").endswith(_FORM)]
     header |= dict.fromkeys(forms, "record")
     ids, questions, answers, added, exported = (

@@ -185,8 +185,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
         return [f"If its rows are words, use {turned}"]
     if is_long:
         options = table.options(document=document, word=term, count=counted)
-        one = "one of " * bool(may_count[1:]) + some(may_count, 8)
-        one = say("one counts", one) * bool(may_count)
+        one = say("one counts", some(may_count, 8)) * bool(may_count)
         told = f" ({one}{'without count, ' * bool(counted or may_count)}each row counts once)"
         found.append(f"with a row for each word of a document, use {options}{told * (not count)}")
     are_texts = not (numbers or found) and isinstance(table.values(labels[0])[0], str)

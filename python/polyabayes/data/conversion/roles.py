@@ -270,7 +270,8 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         code = say("named rows", f"{table.as_frame}{table.index_code(table.names[:1])}")
         code *= [*filter(table.are_labels, table.names)] == table.names[:1]
         raise InvalidArgumentError(say("numbered", table.names[0], argument("axes", factors), code))
-    free = [x for x in table.names if x not in (axes or ()) and not counts_nothing(x)]
+    ids = {x for x in table.names if counts_nothing(x) or plain(x) in NAMES["respondent"]}
+    free = [x for x in table.names if x not in (axes or ()) and x not in ids]
     found = headed(free, NAMES["count"]) if len(table.names) > 1 else None
     if counts is not None or found == table.count_among(free, NAMES["may count"]) is not None:
         return _without_measured(table, axes, found if counts is None else counts)
@@ -304,8 +305,9 @@ def _without_measured(table: Table, axes: Any, counts: str | None) -> str | None
     """The column of counts; shares and measured numbers would be axes that nobody has named."""
     held = {x: table.numbers_of(x) for x in table.names if axes is None and x != counts}
     if odd := [x for x in held if plain(x) in NAMES["shares"] or any(n % 1 for n in held[x])]:
-        rest = [table.keys.get(x, x) for x in held if x not in odd]
-        raise InvalidArgumentError(say("measured", some(odd), argument("axes", rest or [*held])))
+        rest = [x for x in held if x not in odd and (counts or not table.is_distinct(x))]
+        named = argument("axes", [table.keys.get(x, x) for x in rest or held])
+        raise InvalidArgumentError(say("measured", some(odd), named))
     return counts
 
 
