@@ -26,7 +26,7 @@ T = TypeVar("T", bound=Iterable[Any])
 _KINDS = "names of documents", "names of words", "base", "totals"
 _OF_DOCUMENTS, _OF_GENES, _BASE, _ALL = (re.compile("|".join(NAMES[x])) for x in _KINDS)
 # Totals by name stand before or behind the name of their group, if they are not of all.
-_TOTAL = re.compile(f"(?i)(?:{_ALL.pattern})(?![a-z])[ :-]*(.*)|(.+?)[ :-]+(?:{_ALL.pattern})")
+TOTAL = re.compile(f"(?i)(?:{_ALL.pattern})(?![a-z])[ :-]*(.*)|(.+?)[ :-]+(?:{_ALL.pattern})")
 # A row is taken for the sum of a block beside it if its counts are one of so many per row. Sums of
 # some rows are sought among so few, in so many columns.
 MAX_COUNT, _EXPOSURES, _LABELS_LOOKED_AT, _COINCIDENCES = 2**32 - 1, (1e-100, 1e100), 10, 50
@@ -340,7 +340,7 @@ def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[i
 def _groups_of(labels: Iterable[Any]) -> dict[int, int]:
     """Places of labels that are called totals: each with that of its group, -1 if it is of all."""
     place = {str(x): k for k, x in enumerate(labels)}
-    held = ((k, _TOTAL.fullmatch(x.strip(" :"))) for x, k in place.items())
+    held = ((k, TOTAL.fullmatch(x.strip(" :"))) for x, k in place.items())
     groups = {k: found[1] or found[2] or "" for k, found in held if found}
     return {k: place.get(x, -1) for k, x in groups.items() if not x or x in place}
 

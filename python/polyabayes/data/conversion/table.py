@@ -11,7 +11,7 @@ import numpy as np
 
 from polyabayes._support.output.frames import DataFrame
 from polyabayes.data.conversion import numbers as _numbers
-from polyabayes.data.counts import MAX_COUNT, CountMatrix, told_of_thousands
+from polyabayes.data.counts import MAX_COUNT, TOTAL, CountMatrix, told_of_thousands
 from polyabayes.data.names import CALLS, NAMES, NO_WORD, counts_nothing, headed, is_headed, say
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
@@ -283,12 +283,12 @@ class Table(Protocol):
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
                 change = f".dropna(subset={[self.keys.get(name, name)]})"
-                # pandas takes such names for missing ones.
-                told = CALLS["na"] * (self.as_frame == "table")
-                told += f"leave such rows out, {self.call(change)}"
-                if row and name != self.given.get("count"):
+                told = f"leave such rows out, {self.call(change)}"
+                if are_merged(values):
                     code = f".pipe(lambda rows: rows.assign(**rows[{[name]}].ffill()))"
-                    told += f", or fill them from above, as merged cells, {self.call(code)}"
+                    told = f"if cells were merged, use {self.call(code)}; if not, {told}"
+                # pandas takes such names for missing ones.
+                told = CALLS["na"] * (self.as_frame == "table" and "merged" not in told) + told
                 raise InvalidArgumentError(f"{self.place(row)}: no {name} is given: {told}")
         return values
 
@@ -504,10 +504,13 @@ def named_within(given: Mapping[str, Any], values: Any) -> tuple[dict[str, Any],
 
 
 def are_merged(values: list[Any]) -> bool:
-    """Whether labels stand above as many blanks, each once, as in merged cells of a spreadsheet."""
-    held = [value for value in values if value is not None]
-    are_labels = all(isinstance(value, str) for value in held)
-    return are_labels and 1 < len({*held}) == len(held) <= len(values) / 2 and values[0] is not None
+    """Whether labels stand above as many blanks, each once, as in merged cells of a spreadsheet.
+
+    Totals by name may stand between.
+    """
+    held = [x for x in values if x is not None and not TOTAL.fullmatch(str(x))]
+    is_once = 1 < len({*held}) == len(held) <= values.count(None)
+    return is_once and values[0] is not None and all(isinstance(x, str) for x in held)
 
 
 def is_further_header(fields: Iterable[Any]) -> bool:
