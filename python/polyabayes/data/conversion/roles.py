@@ -285,7 +285,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if weights or (any(map(table.are_labels, others)) and wholes and table.is_distinct(*others)):
         column = weights or wholes[-1]
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
-        # Ids that recur are levels, and measures are none.
+        # Ids are levels if they recur, twice on average or more; measures are none.
         most = {x: table.n_rows / (1 + bool(NAMED.fullmatch(x))) for x in levels}
         factors = [x for x in levels if 1 < levels[x] < most[x] and not is_headed(x, "measures")]
         # Numbers that recur by chance are no axes without labels.
