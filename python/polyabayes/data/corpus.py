@@ -76,7 +76,7 @@ class Corpus(DocumentCounts):
     Warns
     -----
     DataWarning
-        If several documents have the same id, or documents or words may be sums of others.
+        If several documents have the same id, or documents or words may be sums or means of others.
 
     Examples
     --------

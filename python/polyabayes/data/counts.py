@@ -1,4 +1,4 @@
-"""Counts in canonical form, checked, and what among them may be sums of others."""
+"""Counts in canonical form, checked, and what among them may be sums or means of others."""
 
 import os
 import re
@@ -23,8 +23,8 @@ T = TypeVar("T", bound=Iterable[Any])
 
 # Names of cells, samples and texts; of genes, units of taxonomy and types of mutations; and of what
 # percentages are of.
-_KINDS = "names of documents", "names of words", "base", "totals"
-_OF_DOCUMENTS, _OF_GENES, _BASE, _ALL = (re.compile("|".join(NAMES[x])) for x in _KINDS)
+_KINDS = "names of documents", "names of words", "base", "averages", "totals"
+_OF_DOCUMENTS, _OF_GENES, _BASE, _AVERAGES, _ALL = (re.compile("|".join(NAMES[x])) for x in _KINDS)
 # Totals by name stand before or behind the name of their group, if they are not of all.
 TOTAL = re.compile(f"(?i)(?:{_ALL.pattern})(?![a-z])[ :-]*(.*)|(.+?)[ :-]+(?:{_ALL.pattern})")
 # A row is taken for the sum of a block beside it if its counts are one of so many per row. Sums of
@@ -83,13 +83,13 @@ def distinct(labels: T, holds: str, remedy: str) -> T:
 
 
 def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> None:
-    """Warn of rows, called `what`, that are sums of others, and of reads of no gene.
+    """Warn of rows, called `what`, that are sums or means of others, and of reads of no gene.
 
     `others` are the labels of the columns; numbers of species are no sums.
     """
     if labels is None:
         return
-    words = [not _counts_no_word(x) for x in (() if others is None else others)]
+    words = [not NO_WORD.fullmatch(str(x)) for x in (() if others is None else others)]
     sums = sums_of(counts if all(words) else counts[:, words])
     sizes = np.asarray(counts.sum(axis=1)).ravel()
     for row, group in _groups_of(labels).items():
@@ -98,16 +98,13 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
         is_sum = sizes[row] == sizes[group] if group >= 0 else is_all
         sums += [row] if is_sum and row not in sums else []
     # Beside totals, tables tell the numbers of persons or documents.
-    sums += [k for k, x in enumerate(labels) if sums and k not in sums and _BASE.fullmatch(str(x))]
-    no_gene = labels[[*map(_counts_no_word, labels)]]
-    for why, odd in (("count no gene or taxon", no_gene), ("may be sums of others", labels[sums])):
+    named = re.compile(f"{_AVERAGES.pattern}|{_BASE.pattern}") if sums else _AVERAGES
+    sums += [k for k, x in enumerate(labels) if k not in sums and named.fullmatch(str(x))]
+    no_gene = labels[[bool(NO_WORD.fullmatch(str(x))) for x in labels]]
+    for why, odd in (("count no gene or taxon", no_gene), ("may be sums or means", labels[sums])):
         if len(odd):
             call = CALLS[f"without {what}"].format(odd.tolist())
             warn(f"{what} that {why}: {some(odd.tolist())}; if so, use {call}")
-
-
-def _counts_no_word(label: Any) -> bool:
-    return bool(NO_WORD.fullmatch(str(label).strip(" :").lower()))
 
 
 def sums_of(counts: Any) -> list[int]:
