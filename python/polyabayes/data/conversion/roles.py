@@ -285,13 +285,13 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if weights or (any(map(table.are_labels, others)) and wholes and table.is_distinct(*others)):
         column = weights or wholes[-1]
         levels = {x: len(set(map(str, table.values(x)))) for x in table.names}
+        shares = [x for x in levels if any(number % 1 for number in table.numbers_of(x))]
         # Ids are levels if they recur, twice on average or more; measures are none.
-        most = {x: table.n_rows / (1 + bool(NAMED.fullmatch(x))) for x in levels}
-        factors = [x for x in levels if 1 < levels[x] < most[x] and not is_headed(x, "measures")]
+        most = {x: table.n_rows / (1 + bool(NAMED.fullmatch(x))) for x in levels if x not in shares}
+        factors = [x for x in most if 1 < levels[x] < most[x] and not is_headed(x, "measures")]
         # Numbers that recur by chance are no axes without labels.
         factors = factors if any(map(table.are_labels, factors)) else []
         given = argument("counts", table.keys.get(column, column))
-        shares = [x for x in levels if any(number % 1 for number in table.numbers_of(x))]
         axes = [table.keys.get(x, x) for x in levels if x not in (*shares, column)]
         given += f" and {argument('axes', axes)}" * bool(shares)
         parts = column, _WHY[weights is None], given, argument("axes", factors or table.names)

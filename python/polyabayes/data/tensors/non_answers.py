@@ -61,7 +61,8 @@ def without_missing(
         values: Any = frame[column]
         own = [level for level in levels if level in marks.get(str(column), ())]
         if own and hasattr(values, "cat"):
-            marked[column] = values.cat.remove_categories(own)
+            # pandas sorts those that it keeps if it removes some.
+            marked[column] = values.cat.set_categories([x for x in levels if x not in own])
         elif own:
             whole = getattr(values.dtype, "kind", "") in "iu"
             marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(own))
@@ -144,6 +145,7 @@ def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:
     if not sep:
         return ""
     choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
+    choices -= {x for x in choices if re.fullmatch(r"-\d+", x) or _is_no_answer(x)}
     there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
     told, split = CALLS["choices there" if choices <= there else "choices"], ""
     if any(re.search(rf"\([^)]*{re.escape(sep)}", str(x)) for x in levels):
@@ -255,7 +257,7 @@ def _marks(known: list[Any], shared: Collection[Any], *, is_categorical: bool) -
     codes, last = [number for number in numbers if number < 0], None
     for number in numbers:
         # Surveys that mark by 7, 8 and 9 may begin with 6.
-        is_first = number % 10 == 6 and bool({number + x for x in (1, 2, 3)} & held.keys())
+        is_first = number % 10 == 6 and bool({number + x for x in (1, 2, 3)} & {*held, *shared})
         gap = 1 if number in shared or (is_first and number + 3 in shared) else _GAP
         if (number in _NUMBERS or is_first) and last is not None and number > last + gap:
             codes.append(number)

@@ -266,6 +266,13 @@ class CountTensor:
         <CountTensor: sex 2 x rings 2, 2 cells, total 3>
         >>> tensor.labels[1].tolist()
         ['9', '15']
+
+        Categories keep their order:
+
+        >>> vote = pd.Categorical(["no", "yes", "Refused"], ["yes", "no", "Refused"])
+        >>> asked = pd.DataFrame({"vote": vote})
+        >>> CountTensor.from_frame(asked, missing=["Refused"]).labels[0].tolist()
+        ['yes', 'no']
         """
         table, axes = _factors.checked_frame(frame), [axes] if isinstance(axes, str) else axes
         named = [] if axes is None else checks.entries("axes", axes)
