@@ -529,7 +529,7 @@ def divider(levels: list[Any]) -> str:
     for sep in (*";|", "\r\n", *"\n, "):
         choices = Counter(chain(*({x.strip() for x in text.split(sep)} for text in texts)))
         is_shared = sep in ";|" and max(choices.values(), default=0) > 1
-        are_answers = all(map(str.isdigit, choices)) or choices.keys() <= {*texts}
+        are_answers = all(x.lstrip("-").isdigit() for x in choices) or choices.keys() <= {*texts}
         is_shared |= are_answers if sep == " " else len(choices) < len(texts)
         if is_shared and any(sep in text for text in texts):
             return sep + " " * all(f"{sep} " in text for text in texts if sep in text)

@@ -125,8 +125,7 @@ def warn_of_answers(
         # A mark of one item may be an answer to another.
         others = ((x, mark) for x in items for mark in marks if mark not in own[x])
         if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
-            every = {x: [*given.get(str(x), ()), *own[x]] for x in items}
-            named = {x: held for x, held in every.items() if held}
+            named = {x: held for x in items if (held := [*given.get(str(x), ()), *own[x]])}
         warn(say("marks", told, argument("missing", named, call)))
     if len(blank) > 1:
         ways = argument("missing", [], call), ticked(frame, blank, code=code)
@@ -145,13 +144,15 @@ def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:
     if not sep:
         return ""
     choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}
-    choices -= {x for x in choices if re.fullmatch(r"-\d+", x) or _is_no_answer(x)}
+    # Marks of missing answers are no choices, and whoever has one has not answered.
+    odd = sorted(x for x in choices if re.fullmatch(r"-\d+", x) or _is_no_answer(x))
     there = {str(x).removeprefix(str(item)).lstrip(" :/_.-") for x in frame.columns}
-    told, split = CALLS["choices there" if choices <= there else "choices"], ""
+    told, split = CALLS["choices there" if choices <= {*there, *odd} else "choices"], ""
     if any(re.search(rf"\([^)]*{re.escape(sep)}", str(x)) for x in levels):
         # Signs within brackets divide nothing.
         split = f".str.replace({sep + '(?![^(]*[)])'!r}, ';', regex=True)"
     divided = f"{split}.str.get_dummies({(';' if split else sep)!r})"
+    divided += say("marked choices", odd) * bool(odd)
     return told.format(item=item, sep=sep, code=code, divided=divided)
 
 
