@@ -125,7 +125,7 @@ def warn_of_answers(
         # A mark of one item may be an answer to another.
         others = ((x, mark) for x in items for mark in marks if mark not in own[x])
         if isinstance(missing, Mapping) or any(mark in known[x] for x, mark in others):
-            named = {x: held for x in items if (held := [*given.get(str(x), ()), *own[x]])}
+            named = {x: both for x in items if (both := [*given.get(str(x), ()), *own[x]])}
         warn(say("marks", told, argument("missing", named, call)))
     if len(blank) > 1:
         ways = argument("missing", [], call), ticked(frame, blank, code=code)
