@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Iterable[Any])
 # Names of cells, samples and texts; of genes, units of taxonomy and types of mutations; and of what
 # percentages are of.
 _KINDS = "names of documents", "names of words", "base", "averages", "totals"
-_OF_DOCUMENTS, _OF_GENES, _BASE, _AVERAGES, _ALL = (re.compile("|".join(NAMES[x])) for x in _KINDS)
+_OF_DOCUMENTS, _OF_GENES, _BASE, _MEANS, _ALL = (re.compile("|".join(NAMES[x])) for x in _KINDS)
 # Totals by name stand before or behind the name of their group, if they are not of all.
 TOTAL = re.compile(f"(?i)(?:{_ALL.pattern})(?![a-z])[ :-]*(.*)|(.+?)[ :-]+(?:{_ALL.pattern})")
 # A row is taken for the sum of a block beside it if its counts are one of so many per row. Sums of
@@ -98,8 +98,9 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
         is_sum = sizes[row] == sizes[group] if group >= 0 else is_all
         sums += [row] if is_sum and row not in sums else []
     # Beside totals, tables tell the numbers of persons or documents.
-    named = re.compile(f"{_AVERAGES.pattern}|{_BASE.pattern}") if sums else _AVERAGES
-    sums += [k for k, x in enumerate(labels) if k not in sums and named.fullmatch(str(x))]
+    sums += [k for k, x in enumerate(labels) if sums and k not in sums and _BASE.fullmatch(str(x))]
+    # Means, and what follows them, stand last: a state may be called SD, a rating Average.
+    sums += [*range(_MEANS.sub("", "\n".join(map(str, labels))).count("\n") + 1, len(labels))]
     no_gene = labels[[bool(NO_WORD.fullmatch(str(x))) for x in labels]]
     for why, odd in (("count no gene or taxon", no_gene), ("may be sums or means", labels[sums])):
         if len(odd):
