@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
 
@@ -90,13 +91,7 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
     if labels is None:
         return
     words = [not NO_WORD.fullmatch(str(x)) for x in (() if others is None else others)]
-    sums = sums_of(counts if all(words) else counts[:, words])
-    sizes = np.asarray(counts.sum(axis=1)).ravel()
-    for row, group in _groups_of(labels).items():
-        # A total of all need not be exact, but is the largest; words are seldom capitals.
-        is_all = sizes[row] == sizes.max() < sizes.sum() and not str(labels[row]).islower()
-        is_sum = sizes[row] == sizes[group] if group >= 0 else is_all
-        sums += [row] if is_sum and row not in sums else []
+    sums = _sums_among(counts if all(words) else counts[:, words], labels)
     # Beside totals, tables tell the numbers of persons or documents.
     sums += [k for k, x in enumerate(labels) if sums and k not in sums and _BASE.fullmatch(str(x))]
     # Means, and what follows them, stand last: a state may be called SD, a rating Average.
@@ -106,6 +101,18 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
         if len(odd):
             call = CALLS[f"without {what}"].format(odd.tolist())
             warn(f"{what} that {why}: {some(odd.tolist())}; if so, use {call}")
+
+
+def _sums_among(counts: Any, labels: Any) -> list[int]:
+    """Rows that are sums of others, or are called totals and may be."""
+    sums, sizes = sums_of(counts), np.asarray(counts.sum(axis=1)).ravel()
+    for row, group in _groups_of(labels).items():
+        # A total of all may be off, by up to half of it; words are seldom capitals.
+        error = abs(2 * sizes[row] - np.delete(sizes, [x for x in sums if x != row]).sum())
+        is_all = 2 * error <= sizes[row] < sizes.sum() and not str(labels[row]).islower()
+        is_sum = sizes[row] == sizes[group] if group >= 0 else is_all
+        sums += [row] if is_sum and row not in sums else []
+    return sums
 
 
 def sums_of(counts: Any) -> list[int]:
@@ -309,30 +316,25 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
     return np.ascontiguousarray(coordinates[first]), np.add.reduceat(counts, np.flatnonzero(first))
 
 
-def totals(coordinates: Integers, counts: Integers, labels: Any) -> list[tuple[int, int]]:
-    """Axes with a level that counts as much as two others or more together, wherever it counts.
+def totals(coordinates: Integers, counts: Integers, labels: Any) -> dict[int, list[int]]:
+    """Levels by axis that are sums of others, at equal levels of the other axes.
 
-    One that is called a total may be off by rounding, by up to a twentieth. Others are so
-    in each combination of levels of the other axes, but those whose levels each stand
-    beside one level, as numbers of rows, or that have one level beside it, and beside no other, as
-    the blank in a row of totals.
+    Axes do not count whose levels each stand beside one level, as numbers of rows, or that have one
+    level beside the largest, and beside no other, as the blank in a row of totals.
     """
-    found = []
+    import pandas
+
+    found, frame = {}, pandas.DataFrame(coordinates)
     for axis, levels in enumerate(coordinates.T):
-        known = levels >= 0
-        sums = np.bincount(levels[known], counts[known], 1)
-        level = int(np.argmax(sums))
-        error = abs(2 * sums[level] - sums.sum())
-        if 20 * error <= sums[level] and np.count_nonzero(sums) > 2:
-            named = _ALL.fullmatch(str(labels[axis][level]).strip(" :").lower()) is not None
-            pairs = [np.unique(np.stack([x, levels]), axis=1).shape[1] for x in coordinates.T]
-            is_it = levels == level
-            is_own = ((coordinates == coordinates[is_it].max(axis=0)) == is_it[:, None]).all(axis=0)
-            kept = np.less([len(np.unique(x)) for x in coordinates.T], pairs)
-            rest = coordinates * (kept & ~is_own if (kept & ~is_own).any() else kept)
-            cells = (canonical_cells(rest[x], counts[x]) for x in (is_it, known & ~is_it))
-            found += [(axis, level)] * (named or (not error and all(map(np.array_equal, *cells))))
-    return found
+        known, n_levels = levels >= 0, len(labels[axis]) or 1
+        largest = levels == np.argmax(np.bincount(levels[known], counts[known], 1))
+        kept = frame.nunique() < frame.groupby(levels).nunique().sum()
+        is_own = coordinates == coordinates[largest].max(axis=0, initial=-1)
+        kept &= ~(is_own == largest[:, None]).all(axis=0)
+        cells = (frame * kept).groupby([*frame], sort=False).ngroup().to_numpy()
+        shape, own = (n_levels, len(cells)), (counts[known], (levels[known], cells[known]))
+        found[axis] = _sums_among(sparse.csr_matrix(own, shape), labels[axis])
+    return {axis: own for axis, own in found.items() if own}
 
 
 def _groups_of(labels: Iterable[Any]) -> dict[int, int]:
@@ -344,34 +346,26 @@ def _groups_of(labels: Iterable[Any]) -> dict[int, int]:
 
 
 def _told_of_rollups(held: Mapping[Any, Any], counts: Integers, call: Callable[[str], str]) -> str:
-    """A sentence on rows of sums, called totals on some columns or blank there, and the call.
+    """A sentence on rows of sums, blank on some columns, and the call.
 
-    Most have the sum of the rows without such levels, at their levels of the other columns; else
-    it is empty. Where totals by name are such, blanks are none but beside them.
+    Most have the sum of the rows without blanks, at their levels of the other columns; else it is
+    empty.
     """
-    of = {x: _groups_of(levels) for x, (_, levels) in held.items()}
-    labels = sorted({str(held[x][1][k]) for x, own in of.items() for k in own})
-    named = np.stack([np.isin(held[x][0], [*own]) for x, own in of.items()], axis=1)
-    # Levels, or their groups; a blank, and a total of all, has the code -1.
-    levels = {x: [of[x].get(k, k) for k in range(len(y))] for x, (_, y) in held.items()}
-    codes = np.stack([np.array([*y, -1])[held[x][0]] for x, y in levels.items()], axis=1)
-    code = f".loc[lambda rows: ~rows[{[*held]}].isin({labels}).any(axis=1)]" * bool(labels)
-    for blank in (False, True)[not labels :]:
-        of_sums = (codes == -1) & (named.any(axis=1, keepdims=True) | blank)
-        is_part, are_right, most = ~(of_sums | named).any(axis=1), list[bool](), 0
-        for own in np.unique(of_sums[~is_part], axis=0):
-            rows = is_part, ~is_part & (of_sums == own).all(axis=1)
-            cells = (canonical_cells(np.where(own, -1, codes[x]), counts[x]) for x in rows)
-            parts, sums = ({(*x, n) for x, n in zip(*map(list, y), strict=True)} for y in cells)
-            are_right += [x in parts for x in sums]
-            most = max(most, int(counts[rows[1]].sum()))
-        # Sums of one kind count about as much as all of their parts.
-        is_whole = 10 * most >= 9 * int(counts[is_part].sum()) and is_part.sum() > 1
-        if is_whole and 2 * sum(are_right) > len(are_right):
-            odd = [x for x, own in zip(held, (of_sums | named).T, strict=True) if own.any()]
-            code = f".dropna(subset={odd})" * blank + code
-            return say("rolled up", len(are_right), some(odd), call(code))
-    return ""
+    codes = np.stack([own for own, _ in held.values()], axis=1)
+    of_sums, are_right, most = codes == -1, list[bool](), 0
+    is_part = ~of_sums.any(axis=1)
+    for own in np.unique(of_sums[~is_part], axis=0):
+        rows = is_part, (of_sums == own).all(axis=1)
+        cells = (canonical_cells(np.where(own, -1, codes[x]), counts[x]) for x in rows)
+        parts, sums = ({(*x, n) for x, n in zip(*map(list, y), strict=True)} for y in cells)
+        are_right += [x in parts for x in sums]
+        most = max(most, int(counts[rows[1]].sum()))
+    # Sums of one kind count about as much as all of their parts.
+    is_whole = 10 * most >= 9 * int(counts[is_part].sum()) and is_part.sum() > 1
+    if not is_whole or 2 * sum(are_right) <= len(are_right):
+        return ""
+    odd = [x for x, own in zip(held, of_sums.T, strict=True) if own.any()]
+    return say("rolled up", len(are_right), some(odd), call(f".dropna(subset={odd})"))
 
 
 def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[str], str]) -> None:
@@ -388,8 +382,8 @@ def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[
         return
     names = [*held] if left or len(told) else []
     codes, labels = zip(*(held[x] for x in names), strict=True) if names else ((), ())
-    found = totals(np.stack(codes, axis=1), values, labels) if names else ()
-    sums = {names[k]: str(held[names[k]][1][level]) for k, level in found}
-    if sums := {x: level for x, level in sums.items() if x in told or x in left}:
-        code = f".loc[lambda rows: rows[{[*sums]}].astype(str).ne({[*sums.values()]}).all(axis=1)]"
-        warn(say("sums", some([*sums.values()]), some([*sums]), call(code)))
+    found = totals(np.stack(codes, axis=1), values, labels) if names else {}
+    sums = {names[k]: [str(labels[k][x]) for x in own] for k, own in found.items()}
+    if sums := {x: own for x, own in sums.items() if x in told or x in left}:
+        code = f".loc[lambda rows: ~rows[{[*sums]}].astype(str).isin({sums}).any(axis=1)]"
+        warn(say("sums", some([*chain(*sums.values())]), some([*sums]), call(code)))

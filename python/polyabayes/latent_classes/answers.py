@@ -513,13 +513,16 @@ def warn_of_copies(data: Any, answers: Answers) -> None:
     of the source says nothing.
     """
     levels, names, total, n_agreed = answers.levels, answers.items, 0.0, 0
-    if frame_of(data) is None:
+    if (frame := frame_of(data)) is None:
         return
     sample, told = levels[:: len(levels) // _ROWS_LOOKED_AT + 1], dict[int, list[str]]()
     shape, (n_missed, n_rows) = answers.shape, _misses(sample, answers.shape)
+    # Answers of several choices give each of these, and are told to be left out.
+    whole = {str(x) for x in frame if str(x) in names and not non_answers.choices_of(frame, x)}
+    order = [k for k, x in enumerate(names) if x in whole]
     rates = np.where(n_missed > 0, n_missed / np.maximum(n_rows, 1), 1.0)
     are_same = (n_missed[:-1] + n_missed[:-1].T == 0) & (2 * n_rows[:-1] > len(sample))
-    for item in sorted(range(len(names)), key=lambda item: -shape[item]):
+    for item in sorted(order, key=lambda item: -shape[item]):
         sure = {}
         for x in (x for x in told if not n_missed[x, item]):
             least = rates[np.append(n_missed[x] > 0, True), item].min()

@@ -225,7 +225,7 @@ def test_what_repeats_other_columns_is_named_with_the_call(tmp_path):
     for door, table in ((pb.read_tensor, tmp_path / "x.csv"), (pb.CountTensor.from_frame, twice)):
         with pytest.warns(DataWarning, match="'Sex', 'Sex Code' say the same in every row") as told:
             door(table, counts="n")
-        assert str(told[0].message).endswith("axes=['Sex', 'Age']")
+        assert str(told[0].message).endswith("axes=['Sex', 'Age'], counts='n'")
     many = frame.loc[[*frame.index] * 2].assign(code=lambda rows: 7 - rows["q3"])
     with pytest.warns(DataWarning, match=r"'code' from 'q3'.*columns=\['code'\]"):
         pb.LatentClassAnalysis(2, method="em").fit(many)

@@ -69,11 +69,14 @@ def test_items_that_answer_alike_in_every_row_are_named():
     letters, row = np.array(list("ABCD")), np.arange(40)
     quiz = pd.DataFrame({f"q{k}": letters[row // k % 4] for k in (1, 3, 7)})
     scored = quiz.join(quiz.eq("A").add_prefix("points of ")).join(quiz.eq("A").add_prefix("mark "))
+    picks = pd.Series(["tea mug", "mug", "tea"])[row // 5 % 3].reset_index(drop=True)
+    chosen = scored.join(picks.str.get_dummies(" ").add_prefix("pick/")).assign(pick=picks)
+    options = [*quiz, "pick/mug", "pick/tea"]
     classes = pb.LatentClassAnalysis(1, random_state=0)
-    for table, kept in ((many, ["a", "b"]), (scored, [*quiz])):
-        with pytest.warns(DataWarning, match="follow from others") as caught:
+    for table, kept in ((many, ["a", "b"]), (scored, [*quiz]), (chosen, options)):
+        with pytest.warns(DataWarning, match="follow from others|several") as caught:
             classes.fit(table)
-        assert f"items={kept}" in (told := str(caught[0].message))
+        assert f"items={kept}" in (told := str(caught[-1].message))
         assert [*eval(told.rpartition("use ")[2], {"frame": table})] == kept
     # A single one in few rows may be by chance.
     classes.fit(scored[["q1", "q3", "mark q1"]])

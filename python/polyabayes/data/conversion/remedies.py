@@ -205,6 +205,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
 
 def _document(table: Table, names: Names, labels: Names, left_out: Collection[Name]) -> str:
     """The column that is taken for that of documents."""
+    names, labels = ([x for x in y if table.kind(x) in PLAIN_KINDS] or y for y in (names, labels))
     units = [x for x in names if is_headed(x, "units")]
     document = next((x for x in (*units, names[0], *labels) if x not in left_out), names[0])
     repeated = [x for x in (*units, *labels) if x not in left_out and not table.is_distinct(x)]

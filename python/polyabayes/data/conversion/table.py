@@ -274,16 +274,17 @@ class Table(Protocol):
 
     def complete(self, name: str) -> list[Any]:
         """The values of a column, none of which is missing or blank."""
-        values = self.values(name)
+        values, key = self.values(name), self.keys.get(name, name)
         if any(isinstance(x, Mapping) for x in values):
             own, told = named_within(self.given, lambda x: x in self.names and self.values(x))
             change = f"(pandas.json_normalize({self.as_frame}.to_dict('records'))"
             told = self.call(**own).replace(f"({self.as_frame}", change, 1) + told
             raise InvalidArgumentError(f"column {name!r} holds objects: use {told}")
+        if self.kind(name) in ("tokens", "cells"):
+            raise InvalidTypeError(say("list column", name, self.call(f".explode({key!r})")))
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
-                change = f".dropna(subset={[self.keys.get(name, name)]})"
-                told = f"leave such rows out, {self.call(change)}"
+                told = f"leave such rows out, {self.call(f'.dropna(subset={[key]})')}"
                 if are_merged(values):
                     code = f".pipe(lambda rows: rows.assign(**rows[{[name]}].ffill()))"
                     told = f"if cells were merged, use {self.call(code)}; if not, {told}"
@@ -406,6 +407,7 @@ class Table(Protocol):
         """Code of a corpus of a column with a count by word, or a list of other than words."""
         first: Any = next((x for x in self.values(name) if x is not None and len(x)), [])
         column = f"{self.as_frame}{self.index_code([ids])}[{name!r}]"
+        column += ".dropna()" * (None in self.values(name))
         if isinstance(first, Mapping):
             places = ".map(lambda row: {word: len(places) for word, places in row.items()})"
             column += places * any(isinstance(x, list) for x in first.values())

@@ -195,10 +195,10 @@ class CountTensor:
             return f"cell {tuple(coordinates[position].tolist())}"
 
         counts = _cells.checked_cell_counts(values, len(values), "array", place)
-        if sums := totals(coordinates, counts, array.axes) if hasattr(array, "iloc") else []:
-            odd = {("index", "columns")[k]: [array.axes[k].tolist()[level]] for k, level in sums}
+        if sums := totals(coordinates, counts, array.axes) if hasattr(array, "iloc") else {}:
+            odd = {("index", "columns")[k]: array.axes[k][own].tolist() for k, own in sums.items()}
             call = f"polyabayes.CountTensor.from_dense(frame.drop(**{odd}), {[*names]})"
-            told = some([*chain(*odd.values())]), some([names[k] for k, _ in sums]), call
+            told = some([*chain(*odd.values())]), some([names[k] for k in sums]), call
             warn(say("sums", *told))
         return cls._from_cells(coordinates, counts, names, shape, labels, 0)
 
@@ -253,9 +253,9 @@ class CountTensor:
         DataWarning
             If an unused column may hold the counts, answers may mark missing values or differ only
             in case or blanks, blanks may be answers, a row may be a further header, or a level
-            counts as much as all others of its axis together, in each combination of the others, or
-            is called a total and nearly does, or rows that are blank or called totals on an axis
-            have the sums of the others.
+            counts as much as others of its axis together, in each combination of the others, or is
+            called a total and nearly does, or rows that are blank on an axis have the sums of the
+            others.
 
         Examples
         --------
@@ -303,7 +303,7 @@ class CountTensor:
             checked = _cells.checked_cell_counts(values, len(table), told, frames.row_place(table))
             if twins := _factors.alike(codes, labels, columns) if len(table) > _FEW_CELLS else []:
                 kept = argument("axes", _factors.useful(codes, labels, columns))
-                warn(say("twins", " and ".join(map(some, twins)), kept))
+                warn(say("twins", " and ".join(map(some, twins)), kept, argument("counts", counts)))
             call = f"polyabayes.CountTensor.from_frame({table.attrs.get('code', 'frame')}"
             rest = f", {columns}, {counts!r}{f', missing={missing!r}' if missing else ''})"
             warn_of_sums(table, columns, columns, checked, lambda code: call + code + rest)
