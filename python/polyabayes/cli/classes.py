@@ -21,6 +21,7 @@ def classes(
     *,
     weights: str | None = None,
     sep: str | None = None,
+    encoding: str = "utf-8",
     columns: Sequence[str] | None = None,
     missing: Sequence[str] | None = None,
     output: str | None = None,
@@ -40,6 +41,8 @@ def classes(
     sep : CHARACTER
         What separates the fields of a CSV file; by default as its
         header shows. A space is any white space.
+    encoding : NAME
+        How a CSV file stands for letters, as cp1252.
     columns : A,B,...
         Names of the columns of a file without a header, as those of Mplus.
     missing : VALUE,...
@@ -58,7 +61,7 @@ def classes(
     $ polyabayes classes survey.csv --items q1,q2,q3 --seed 0
     """
     refuse_other_doors(Path(answers), "LatentClassAnalysis().fit", {})
-    frame = read_table(answers, sep, columns)
+    frame = read_table(answers, sep, columns, encoding)
     if missing is not None:
         items = [name for name in frame.columns if name != weights]
         marks = {name: [mark.removeprefix(f"{name}=") for mark in missing] for name in items}

@@ -39,13 +39,15 @@ def read(path: str, given: Given, model: Any = None) -> pb.Corpus:
 _MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A")
 
 
-def read_table(path: str, sep: str | None = None, columns: Any = None) -> DataFrame:
+def read_table(
+    path: str, sep: str | None = None, columns: Any = None, encoding: str = "utf-8"
+) -> DataFrame:
     """The table of a CSV or Parquet file; with names of `columns`, it has no header."""
     place = Path(path)
     if place.suffix.lower() == ".parquet":
         return read_parquet_frame(place)
     if columns is None and sep != " ":
-        table = DelimitedTable(place, Dialect(sep, missing=_MISSING))
+        table = DelimitedTable(place, Dialect(sep, encoding, missing=_MISSING))
         return table.data_frame(table.names)
     pandas = import_pandas()
     with open_binary(place) as stream, content_of(place):
@@ -55,6 +57,7 @@ def read_table(path: str, sep: str | None = None, columns: Any = None) -> DataFr
             header="infer" if columns is None else None,
             na_values=_MISSING,
             keep_default_na=False,
+            encoding=encoding,
         )
     if columns is not None:
         if len(columns) != frame.shape[1]:

@@ -92,3 +92,12 @@ def test_a_table_of_mplus_has_no_header_but_frequencies(tmp_path, capsys):
     given[1] = "u2,u3,n"
     assert run("classes", rows, *given) == 2
     assert "names 3 columns" in capsys.readouterr().err
+
+
+def test_a_survey_in_another_encoding_is_read_by_the_option_that_is_told(tmp_path, capsys):
+    survey = tmp_path / "survey.csv"
+    survey.write_bytes("città,età\nsì,no\nno,sì\nsì,sì\n".encode("cp1252"))
+    assert run("classes", survey, "--classes", "1") == 2
+    assert "try --encoding cp1252 ('città" in capsys.readouterr().err
+    assert run("classes", survey, "--classes", "1", "--encoding", "cp1252") == 0
+    assert "città = sì" in capsys.readouterr().out

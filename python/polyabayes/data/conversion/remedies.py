@@ -116,6 +116,8 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     # Beside a property called Year, year is a word.
     twins = [x for x in numbers if x.islower() and x.title() in names]
     others = [x for x in names if x not in (ids, *twins) and (x in labels or counts_nothing(x))]
+    flags = [x for x in numbers if {str(y).lower() for y in table.values(x)} <= {*NAMES["truth"]}]
+    others += flags * (len(flags) < len(numbers))
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
     dated = [x for x in labels if DATE.fullmatch(str(table.values(x)[0]))]
     constant = {x for x in names if table.n_distinct(x) == 1 < min(table.n_rows, len(names) - 1)}
@@ -166,7 +168,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     texts = [x for x in own_texts if table.kind(x) in ("text", "tokens")]
     rows = _row_names(table, names, labels) if ids is None and table.row_names is None else []
     own = next(iter([x for x in rows if x not in (*texts, *dated)] or rows), None)
-    is_told = is_long and count in whole
+    is_told = is_long and (count in whole or any(None in table.values(x) for x in prose))
     if prose and not (is_survey or is_told) and 2 * len(whole) <= len(names):
         return [*_texts(table, prose, next(filter(NAMED.fullmatch, rows), own))]
     if is_survey:
@@ -230,7 +232,7 @@ def _term(table: Table, names: Names, word: Name) -> str:
 def _counted(table: Table, names: Names, roles: Any, whole: Names) -> tuple[Name, Names]:
     """The column of counts, called so or the sum of others, and else those that may hold counts."""
     alone = [x for x in whole if x not in roles] * (roles[-1] is None)
-    alone = [x for x in alone if not (is_headed(x, "units") or is_headed(x, "measures"))]
+    alone = [x for x in alone if not any(is_headed(f"{x}s", y) for y in NAMES["no amounts"])]
     # Rows of single tokens repeat.
     may_count = alone * table.is_distinct(*{*names}.difference(alone))
     named = [x for x in alone if is_headed(x, "amounts")]
@@ -271,7 +273,8 @@ def _turned(table: Table, labels: Names, given: dict[str, Any], ids: Name, chang
     """Options or code for words in rows that a column names, beside columns that count nothing."""
     plain = [x for x in labels if x.lower() not in NAMES["lineages"]]
     terms = [x for x in plain if table.is_distinct(x) and table.are_labels(x)]
-    if (rows := given["ids"] or ids) not in (None, *terms, table.given.get("ids")) and terms:
+    rows: Any = given["ids"] or ids
+    if rows not in (None, *terms, table.given.get("ids")) and terms and not table.are_labels(rows):
         # Words have names, and documents may be numbered.
         rest = [x for x in given["metadata"] or () if x != terms[0]]
         given, rows = {"ids": terms[0], "metadata": [rows, *rest]}, terms[0]

@@ -112,7 +112,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
             _warn_of_lists(table, long[1])
             if len(long) == 2:
                 free = [x for x in rest if not (x in long or counts_nothing(x))]
-                _warn_of_counts(table, free, long)
+                _warn_of_counts(table, free, long, "count")
             return Roles("long", None, long, [name for name in names if name not in long])
         text = _text_column(table, rest)
     if text is not None:
@@ -277,7 +277,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if counts is not None or found == table.count_among(free, NAMES["may count"]) is not None:
         return _without_measured(table, axes, found if counts is None else counts)
     if table.n_rows > 1 and axes is not None and set(axes) <= set(table.names):
-        _warn_of_counts(table, free, axes)
+        _warn_of_counts(table, free, axes, "counts")
     if table.n_rows < 2 or axes is not None:
         return None
     wholes = [name for name in free if len({*_whole_numbers(table, name)}) > _FEW_LEVELS]
@@ -293,8 +293,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         # Numbers that recur by chance are no axes without labels.
         factors = factors if any(map(table.are_labels, factors)) else []
         given = argument("counts", table.keys.get(column, column))
-        filled = [x for x in levels if any(table.values(x)) and x not in (*shares, column)]
-        axes = [table.keys.get(x, x) for x in filled]
+        axes = [table.keys.get(x, x) for x in most if x != column and any(table.values(x))]
         given += f" and {argument('axes', axes)}" * bool(shares)
         parts = column, _WHY[weights is None], given, argument("axes", factors or table.names)
         crossed = [_crossed(table, wholes)] * (1 < len(wholes) < len(table.names))
@@ -331,7 +330,7 @@ def _whole_numbers(table: Table, name: str) -> list[float]:
     return [] if any(x % 1 for x in numbers) or all(map(frames.is_year, numbers)) else numbers
 
 
-def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str]) -> None:
+def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str], role: str) -> None:
     """Warn of a column that may hold the counts of the rows of a long table, or of axes.
 
     Its name says so. Or no two rows have the same levels on the axes, or the same levels of all
@@ -339,19 +338,20 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str]) -> None
     all differ are left out, as they name the rows.
     """
     wholes = [x for x in names if len({*_whole_numbers(table, x)}) > 1]
-    are_axes = "axes" in table.given
-    headers = NAMES["may count"] + NAMES["weights"] * are_axes
+    headers = NAMES["may count"] + NAMES["weights"] * (role == "counts")
     ended = [x for x in wholes if re.search("|".join(NAMES["ends of counts"]), x)]
     found = named = [x for x in (headed(wholes, headers), *ended) if x][:1]
-    bare = [x for x in wholes if not any(is_headed(x, y) for y in ("measures", "times", "units"))]
+    # Units are counted in the plural; a code has one value at each level of an axis.
+    bare = [x for x in wholes if not any(is_headed(f"{x}s", y) for y in NAMES["no amounts"])]
+    bare = [x for x in bare if not any(table.depends(x, axis) for axis in axes)]
     if bare and not named:
         others = [x for x in table.names if x not in wholes and not table.is_distinct(x)]
         held = (np.unique([*map(str, table.values(x))], return_counts=True)[1] for x in others)
         are_cells = table.n_rows**2 * np.prod([np.sum((n / table.n_rows) ** 2) for n in held]) >= 2
         if table.is_distinct(*axes) or (are_cells and table.is_distinct(*others)):
-            found = table.totals_among(bare) or bare * (are_axes or len(bare) == 1)
+            found = table.totals_among(bare) or bare * (role == "counts" or len(bare) == 1)
     if found:
-        given = argument("count" + "s" * are_axes, table.keys.get(found[0], found[0]))
+        given = argument(role, table.keys.get(found[0], found[0]))
         given += f" (or one of {some(found[1:], 8)})" * bool(found[1:])
         told = say("left out counts", found[0], _WHY[not named], given)
         warn(told + f"; {_crossed(table, wholes)}" * _are_levels(wholes))

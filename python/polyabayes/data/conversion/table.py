@@ -319,6 +319,10 @@ class Table(Protocol):
         """Number of different rows of these columns."""
         return len({*map(str, zip(*map(self.values, names), strict=True))})
 
+    def depends(self, name: str, other: str) -> bool:
+        """Whether each value of another column stands beside one of these, twice on average."""
+        return self.n_distinct(name, other) == self.n_distinct(other) <= self.n_rows / 2
+
     def are_codes(self, name: str, other: str) -> bool:
         """Whether large whole numbers recur, but not beside the same value of another column."""
         levels = {*self.numbers_of(name)}

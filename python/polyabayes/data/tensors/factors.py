@@ -32,8 +32,7 @@ def counts_of_frame(frame: DataFrame, axes: Any, counts: Any) -> Any:
     if None not in (axes, counts) or not frame.columns.is_unique or not len(frame):
         return counts
     table, named = frames.FrameTable(frame, code="frame"), axes and [*map(frames.name_of, axes)]
-    found = roles.count_column(table, named, counts)
-    return table.keys.get(found) if counts is None else counts
+    return table.keys.get(roles.count_column(table, named, counts)) if counts is None else counts
 
 
 def one_column(frame: DataFrame, name: Any) -> "Series[Any]":

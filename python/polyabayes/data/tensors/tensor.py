@@ -198,8 +198,7 @@ class CountTensor:
         if sums := totals(coordinates, counts, array.axes) if hasattr(array, "iloc") else {}:
             odd = {("index", "columns")[k]: array.axes[k][own].tolist() for k, own in sums.items()}
             call = f"polyabayes.CountTensor.from_dense(frame.drop(**{odd}), {[*names]})"
-            told = some([*chain(*odd.values())]), some([names[k] for k in sums]), call
-            warn(say("sums", *told))
+            warn(say("sums", some([*chain(*odd.values())]), some([names[k] for k in sums]), call))
         return cls._from_cells(coordinates, counts, names, shape, labels, 0)
 
     @classmethod

@@ -261,9 +261,8 @@ class DelimitedTable(Table):
             told = f"two columns are called {twice[0]!r}; rename one, as pandas does: "
             told += self.call(ids=self.given.get("ids") or (names[0] if self.is_turned else None))
             if _numbers.number_of(twice[0]) is not None:
-                n_labels = [*map(_numbers.number_of, names)].count(None)
-                known = remedies.columns_of(len(names), n_labels)
-                told = say("head", argument("columns", known), argument("transpose", True))
+                own = remedies.columns_of(len(names), [*map(_numbers.number_of, names)].count(None))
+                told = say("head", argument("columns", own), argument("transpose", True))
             raise _refused(self.path, line, told)
         first = list(islice(records, LINES_LOOKED_AT))
         second = [n for n, (_, held) in enumerate(first[:2], 1) if is_further_header(held)]
