@@ -217,6 +217,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn the_ratio_of_a_law_with_two_modes_is_found_within_its_errors() {
         let target = Valley::new();
         let (mut squares, mut n_held) = (0.0, 0);

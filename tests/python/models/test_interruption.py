@@ -203,7 +203,7 @@ def wait_for_work(process):
         ("heavy", "main"),
         ("decompose", "left"),
         ("fit", "pool"),
-        *((work, "main") for work in ("l2r", "em", "choice")),
+        *(pytest.param(x, "main", marks=pytest.mark.slow) for x in ("l2r", "em", "choice")),
     ],
 )
 def test_one_interrupt_ends_a_process_wherever_it_works(work, where):

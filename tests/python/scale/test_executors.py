@@ -294,7 +294,9 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(os.name != "posix", reason="ends a process by signals")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("start", ["spawn", "forkserver", "fork", "loky"])
 def test_workers_end_with_the_process_that_made_them(start, how):
     """Those that have a task, and those that never had one; signals are for the caller alone."""
