@@ -380,10 +380,11 @@ def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[
     if len(told) and (own := _told_of_rollups({x: held[x] for x in told}, values, call)):
         warn(own)
         return
-    names = [*held] if left or len(told) else []
-    codes, labels = zip(*(held[x] for x in names), strict=True) if names else ((), ())
-    found = totals(np.stack(codes, axis=1), values, labels) if names else {}
-    sums = {names[k]: [str(labels[k][x]) for x in own] for k, own in found.items()}
+    sums: dict[Any, list[str]] = {}
+    for names in filter(len, ([*told], [*held] * bool(left))):
+        codes, labels = zip(*(held[x] for x in names), strict=True)
+        found = totals(np.stack(codes, axis=1), values, labels)
+        sums |= {names[k]: [str(labels[k][x]) for x in own] for k, own in found.items()}
     if sums := {x: own for x, own in sums.items() if x in told or x in left}:
         code = f".loc[lambda rows: ~rows[{[*sums]}].astype(str).isin({sums}).any(axis=1)]"
         warn(say("sums", some([*chain(*sums.values())]), some([*sums]), call(code)))

@@ -102,9 +102,8 @@ def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
 
     ``var_names`` are the words and ``obs_names`` the ids; the counts are in `layer`, default ``X``.
     """
-    anndata = import_optional("anndata", "reading .h5ad files needs anndata")
     with reading(path):
-        cells = anndata.read_h5ad(path)
+        cells = import_optional("anndata", "reading .h5ad files needs anndata").read_h5ad(path)
     with content_of(path):
         code = f"(adata := anndata.read_h5ad({str(path)!r}))"
         return Corpus._made(source_of_anndata(cells, layer, code))

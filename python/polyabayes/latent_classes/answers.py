@@ -217,8 +217,9 @@ def read_answers(
         parts = zip(say("no items", _MOST_LEVELS).split("|"), kinds, strict=True)
         told = "; ".join(f"{some(own, 8)}: {said}" for said, own in parts if own)
         odd = [x for x in left if x in odd or x in beside]
-        # The last weights of a survey are the final ones, and stay in the frame.
-        wt = [x for x in measured if _WEIGHED.search(str(x))][-1:]
+        # The last weights of a survey are the final ones, unless others are called so only.
+        wt = [x for x in measured if _WEIGHED.search(str(x))] * (weights is None)
+        wt = sorted(wt, key=lambda x: plain(str(x)) in NAMES["weights"])[-1:]
         dropped, rest = [x for x in odd if x not in wt] or odd, [x for x in columns if x not in odd]
         kept = argument("items", rest) if items else f"frame.drop(columns={dropped})"
         told += f"; leave them out by {kept}" * bool(odd and (rest[1:] or not items))

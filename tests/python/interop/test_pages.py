@@ -76,7 +76,15 @@ _RESULTS = {
 
 
 # Programs that take more than four seconds of a processor, beside README's.
-_SLOW = "bursty cells how-many index latent-classes latent-transitions signatures".split()
+_SLOW = [
+    "bursty",
+    "cells",
+    "how-many",
+    "index",
+    "latent-classes",
+    "latent-transitions",
+    "signatures",
+]
 _PAGES = [
     pytest.param(
         page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if page.stem in _SLOW else []
