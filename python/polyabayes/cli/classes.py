@@ -42,7 +42,7 @@ def classes(
         What separates the fields of a CSV file; by default as its
         header shows. A space is any white space.
     encoding : NAME
-        How a CSV file stands for letters, as cp1252.
+        The encoding of a CSV file, as cp1252.
     columns : A,B,...
         Names of the columns of a file without a header, as those of Mplus.
     missing : VALUE,...

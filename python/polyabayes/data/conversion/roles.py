@@ -335,7 +335,7 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str], role: s
 
     Its name says so. Or no two rows have the same levels on the axes, or the same levels of all
     other columns, while independent columns would in a pair of rows or more: columns whose levels
-    all differ are left out, as they name the rows.
+    all differ are left out, as they name the rows. `role` is the argument that names the counts.
     """
     wholes = [x for x in names if len({*_whole_numbers(table, x)}) > 1]
     headers = NAMES["may count"] + NAMES["weights"] * (role == "counts")
