@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import chain, product
 from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
 
@@ -103,13 +104,17 @@ def warn_of_totals(counts: Any, labels: Any, what: str, others: Any = None) -> N
             warn(f"{what} that {why}: {some(odd.tolist())}; if so, use {call}")
 
 
-def _sums_among(counts: Any, labels: Any) -> list[int]:
-    """Rows that are sums of others, or are called totals and may be."""
+def _sums_among(counts: Any, labels: Any, *, are_levels: bool = False) -> list[int]:
+    """Rows that are sums of others, or are called totals and may be.
+
+    A total of all need not be exact, but is the largest. Levels may be names, as of brands: theirs
+    is off by rounding, by up to a twentieth. Words are seldom capitals.
+    """
     sums, sizes = sums_of(counts), np.asarray(counts.sum(axis=1)).ravel()
     for row, group in _groups_of(labels).items():
-        # A total of all may be off, by up to half of it; words are seldom capitals.
         error = abs(2 * sizes[row] - np.delete(sizes, [x for x in sums if x != row]).sum())
-        is_all = 2 * error <= sizes[row] < sizes.sum() and not str(labels[row]).islower()
+        is_named = 20 * error <= sizes[row] if are_levels else not str(labels[row]).islower()
+        is_all = is_named and sizes[row] == sizes.max() < sizes.sum()
         is_sum = sizes[row] == sizes[group] if group >= 0 else is_all
         sums += [row] if is_sum and row not in sums else []
     return sums
@@ -148,7 +153,6 @@ def _blocks(counts: Any, keys: NDArray[np.int64], order: NDArray[Any]) -> list[t
     found = np.flatnonzero((starts[first] == sought) & (first + 1 < np.arange(len(own))))
     rows = counts[order[found]]
     is_sum = np.asarray(rows.log1p().sum(axis=1)).ravel() > np.log(_COINCIDENCES * len(keys))
-    is_sum |= (first[found] == 0) & (order[:1] < order[-1:])
     is_sum &= rows.getnnz(axis=1) > 1
     return [(order[k], order[first[k] : k]) for k in found[is_sum]]
 
@@ -277,8 +281,9 @@ def _check_values(stored: Any, name: str) -> None:
 
 def check_values(values: NDArray[Any], name: str, most: int, place: Callable[[int], str]) -> None:
     """Refuse numbers that are no counts from 0 to `most`; `place` describes that of one."""
-    are_whole = values.dtype.kind in "biu"
-    if not values.size or (are_whole and values.min() >= 0 and values.max() <= most):
+    if not values.size or (
+        values.dtype.kind in "biu" and 0 <= values.min() <= values.max() <= most
+    ):
         return
     if values.dtype.kind == "c":
         raise refusal("complex", name, values.dtype)
@@ -316,24 +321,36 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
     return np.ascontiguousarray(coordinates[first]), np.add.reduceat(counts, np.flatnonzero(first))
 
 
-def totals(coordinates: Integers, counts: Integers, labels: Any) -> dict[int, list[int]]:
-    """Levels by axis that are sums of others, at equal levels of the other axes.
+def totals(coordinates: Integers, counts: Integers, labels: Any) -> dict[int, list[str | None]]:
+    """Levels by axis that are sums of others, at equal levels of the other axes; None is a blank.
 
-    Axes do not count whose levels each stand beside one level, as numbers of rows, or that have one
-    level beside the largest, and beside no other, as the blank in a row of totals.
+    A row may be the total of all axes, by name or blank, and is told alone. Rows that are totals of
+    another axis, by name or blank, may be left out. Axes do not count whose levels each stand
+    beside one level, as numbers of rows, or that have one level beside the largest, and beside no
+    other, as the blank in a row of totals.
     """
     import pandas
 
-    found, frame = {}, pandas.DataFrame(coordinates)
-    for axis, levels in enumerate(coordinates.T):
-        known, n_levels = levels >= 0, len(labels[axis]) or 1
+    found, frame = defaultdict[int, list[Any]](list), pandas.DataFrame(coordinates)
+    of_all = [[k for k, group in _groups_of(x).items() if group < 0] for x in labels]
+    named = np.stack([*map(np.isin, coordinates.T, of_all)], axis=1)
+    ways = [named & False, *(x for x in (named, named | (coordinates < 0)) if x.any())]
+    if (is_grand := ways[-1].all(axis=1)).any() and 2 * counts[is_grand].sum() == counts.sum():
+        own = coordinates[is_grand.argmax()]
+        return {k: [None if own[k] < 0 else str(x[own[k]])] for k, x in enumerate(labels)}
+    for axis, are_totals in product(range(len(labels)), ways):
+        levels, names = coordinates[:, axis] + 1, [None, *map(str, labels[axis])]
+        known = (counts > 0) & ~np.delete(are_totals, axis, axis=1).any(axis=1)
         largest = levels == np.argmax(np.bincount(levels[known], counts[known], 1))
         kept = frame.nunique() < frame.groupby(levels).nunique().sum()
         is_own = coordinates == coordinates[largest].max(axis=0, initial=-1)
         kept &= ~(is_own == largest[:, None]).all(axis=0)
         cells = (frame * kept).groupby([*frame], sort=False).ngroup().to_numpy()
-        shape, own = (n_levels, len(cells)), (counts[known], (levels[known], cells[known]))
-        found[axis] = _sums_among(sparse.csr_matrix(own, shape), labels[axis])
+        own = counts[known], (levels[known], cells[known])
+        # Sums are of several columns: a single one is taken twice.
+        held = [sparse.csr_matrix(own, (len(names), len(cells)))] * (1 + (not cells.any()))
+        sums = _sums_among(sparse.hstack(held, "csr"), names, are_levels=True)
+        found[axis] += [names[x] for x in sums if names[x] not in found[axis]]
     return {axis: own for axis, own in found.items() if own}
 
 
@@ -342,49 +359,27 @@ def _groups_of(labels: Iterable[Any]) -> dict[int, int]:
     place = {str(x): k for k, x in enumerate(labels)}
     held = ((k, TOTAL.fullmatch(x.strip(" :"))) for x, k in place.items())
     groups = {k: found[1] or found[2] or "" for k, found in held if found}
-    return {k: place.get(x, -1) for k, x in groups.items() if not x or x in place}
-
-
-def _told_of_rollups(held: Mapping[Any, Any], counts: Integers, call: Callable[[str], str]) -> str:
-    """A sentence on rows of sums, blank on some columns, and the call.
-
-    Most have the sum of the rows without blanks, at their levels of the other columns; else it is
-    empty.
-    """
-    codes = np.stack([own for own, _ in held.values()], axis=1)
-    of_sums, are_right, most = codes == -1, list[bool](), 0
-    is_part = ~of_sums.any(axis=1)
-    for own in np.unique(of_sums[~is_part], axis=0):
-        rows = is_part, (of_sums == own).all(axis=1)
-        cells = (canonical_cells(np.where(own, -1, codes[x]), counts[x]) for x in rows)
-        parts, sums = ({(*x, n) for x, n in zip(*map(list, y), strict=True)} for y in cells)
-        are_right += [x in parts for x in sums]
-        most = max(most, int(counts[rows[1]].sum()))
-    # Sums of one kind count about as much as all of their parts.
-    is_whole = 10 * most >= 9 * int(counts[is_part].sum()) and is_part.sum() > 1
-    if not is_whole or 2 * sum(are_right) <= len(are_right):
-        return ""
-    odd = [x for x, own in zip(held, of_sums.T, strict=True) if own.any()]
-    return say("rolled up", len(are_right), some(odd), call(f".dropna(subset={odd})"))
+    return {k: place[x] if x else -1 for k, x in groups.items() if not x or x in place}
 
 
 def warn_of_sums(frame: Any, read: Any, told: Any, values: Any, call: Callable[[str], str]) -> None:
-    """Warn of levels of columns that count as much as all others of theirs, and of rolled-up sums.
+    """Warn of levels of columns that are sums of others of theirs, and of blanks that are.
 
     Of the columns that are `read`, these are among `told`; others are labels that are left out.
     `call` makes code of the change to the table.
     """
     left = [x for x in frame.select_dtypes(["object", "string", "category"]) if x not in read]
+    left = [x for x in left if all(isinstance(value, Hashable) for value in frame[x])]
     left = [x for x in left if 2 * frame[x].nunique() <= len(frame)]
-    held = {x: frame[x].factorize() for x in (*read, *left)}
-    if len(told) and (own := _told_of_rollups({x: held[x] for x in told}, values, call)):
-        warn(own)
-        return
-    sums: dict[Any, list[str]] = {}
+    held, odd = {x: frame[x].factorize() for x in (*read, *left)}, dict[Any, list[Any]]()
     for names in filter(len, ([*told], [*held] * bool(left))):
         codes, labels = zip(*(held[x] for x in names), strict=True)
         found = totals(np.stack(codes, axis=1), values, labels)
-        sums |= {names[k]: [str(labels[k][x]) for x in own] for k, own in found.items()}
-    if sums := {x: own for x, own in sums.items() if x in told or x in left}:
-        code = f".loc[lambda rows: ~rows[{[*sums]}].astype(str).isin({sums}).any(axis=1)]"
-        warn(say("sums", some([*chain(*sums.values())]), some([*sums]), call(code)))
+        odd |= {names[k]: own for k, own in found.items() if names[k] in (*told, *left)}
+    if odd:
+        blank = [x for x, own in odd.items() if None in own]
+        code = f".dropna(subset={blank})" * bool(blank)
+        if named := {x: rest for x, y in odd.items() if (rest := [z for z in y if z is not None])}:
+            code += f".loc[lambda rows: ~rows[{[*named]}].astype(str).isin({named}).any(axis=1)]"
+        levels = [x or "(blank)" for x in chain(*odd.values())]
+        warn(say("sums", some(levels), some([*odd]), call(code)))

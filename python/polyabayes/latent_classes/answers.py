@@ -518,9 +518,10 @@ def warn_of_copies(data: Any, answers: Answers) -> None:
         return
     sample, told = levels[:: len(levels) // _ROWS_LOOKED_AT + 1], dict[int, list[str]]()
     shape, (n_missed, n_rows) = answers.shape, _misses(sample, answers.shape)
-    # Answers of several choices give each of these, and are told to be left out.
-    whole = {str(x) for x in frame if str(x) in names and not non_answers.choices_of(frame, x)}
-    order = [k for k, x in enumerate(names) if x in whole]
+    # Answers of several choices that have columns, too, are told to be left out.
+    named = ((str(x), non_answers.choices_of(frame, x)) for x in frame if str(x) in names)
+    left_out = {x for x, told in named if told.endswith(f".drop(columns={x!r})")}
+    order = [k for k, x in enumerate(names) if x not in left_out]
     rates = np.where(n_missed > 0, n_missed / np.maximum(n_rows, 1), 1.0)
     are_same = (n_missed[:-1] + n_missed[:-1].T == 0) & (2 * n_rows[:-1] > len(sample))
     for item in sorted(order, key=lambda item: -shape[item]):

@@ -68,7 +68,7 @@ def test_items_that_answer_alike_in_every_row_are_named():
     many = pd.concat([GOOD] * 9, ignore_index=True).assign(d=lambda rows: rows["b"])
     letters, row = np.array(list("ABCD")), np.arange(40)
     quiz = pd.DataFrame({f"q{k}": letters[row // k % 4] for k in (1, 3, 7)})
-    scored = quiz.join(quiz.eq("A").add_prefix("points of ")).join(quiz.eq("A").add_prefix("mark "))
+    scored = quiz.join(quiz.eq("A").add_suffix(".points")).join(quiz.eq("A").add_suffix(".mark"))
     picks = pd.Series(["tea mug", "mug", "tea"])[row // 5 % 3].reset_index(drop=True)
     chosen = scored.join(picks.str.get_dummies(" ").add_prefix("pick/")).assign(pick=picks)
     options = [*quiz, "pick/mug", "pick/tea"]
@@ -79,7 +79,7 @@ def test_items_that_answer_alike_in_every_row_are_named():
         assert f"items={kept}" in (told := str(caught[-1].message))
         assert [*eval(told.rpartition("use ")[2], {"frame": table})] == kept
     # A single one in few rows may be by chance.
-    classes.fit(scored[["q1", "q3", "mark q1"]])
+    classes.fit(scored[["q1", "q3", "q1.mark"]])
     # Nobody may have answered an item in the rows that are looked at.
     long = scored[["q1", "q3"]].loc[np.arange(8_000) % 40].reset_index(drop=True)
     classes.fit(long.assign(rare=pd.Series([0.0, 1.0], [1, 3])))

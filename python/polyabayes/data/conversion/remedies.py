@@ -119,7 +119,7 @@ def _documents(table: Table, names: Names, labels: Names, numbers: Names, ids: N
     flags = [x for x in numbers if {str(y).lower() for y in table.values(x)} <= {*NAMES["truth"]}]
     others += flags * (len(flags) < len(numbers))
     whole = [x for x in numbers if x not in others and table.holds_whole_numbers(x)]
-    dated = [x for x in labels if DATE.fullmatch(str(table.values(x)[0]))]
+    dated = flags + [x for x in labels if DATE.fullmatch(str(table.values(x)[0]))]
     constant = {x for x in names if table.n_distinct(x) == 1 < min(table.n_rows, len(names) - 1)}
     # Words may stand under the header of counts, as in tables that pandas has melted.
     words = [x for x in labels if is_headed(x, "word") and not table.is_distinct(x)]

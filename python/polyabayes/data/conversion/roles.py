@@ -293,7 +293,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         # Numbers that recur by chance are no axes without labels.
         factors = factors if any(map(table.are_labels, factors)) else []
         given = argument("counts", table.keys.get(column, column))
-        axes = [table.keys.get(x, x) for x in most if x != column and any(table.values(x))]
+        axes = [table.keys.get(x, x) for x in most if x != column and levels[x] > 1]
         given += f" and {argument('axes', axes)}" * bool(shares)
         parts = column, _WHY[weights is None], given, argument("axes", factors or table.names)
         crossed = [_crossed(table, wholes)] * (1 < len(wholes) < len(table.names))
@@ -326,8 +326,8 @@ def _are_levels(names: Sequence[str]) -> bool:
 
 def _whole_numbers(table: Table, name: str) -> list[float]:
     """The numbers of a column, all of which are whole; empty if it holds others, or years."""
-    numbers = table.numbers_of(name)
-    return [] if any(x % 1 for x in numbers) or all(map(frames.is_year, numbers)) else numbers
+    held = table.numbers_of(name)
+    return [] if any(x < 0 or x % 1 for x in held) or all(map(frames.is_year, held)) else held
 
 
 def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str], role: str) -> None:
@@ -337,18 +337,18 @@ def _warn_of_counts(table: Table, names: list[str], axes: Sequence[str], role: s
     other columns, while independent columns would in a pair of rows or more: columns whose levels
     all differ are left out, as they name the rows. `role` is the argument that names the counts.
     """
-    wholes = [x for x in names if len({*_whole_numbers(table, x)}) > 1]
+    wholes = [x for x in names if {*_whole_numbers(table, x)} - {0, 1}]
     headers = NAMES["may count"] + NAMES["weights"] * (role == "counts")
     ended = [x for x in wholes if re.search("|".join(NAMES["ends of counts"]), x)]
     found = named = [x for x in (headed(wholes, headers), *ended) if x][:1]
     # Units are counted in the plural; a code has one value at each level of an axis.
     bare = [x for x in wholes if not any(is_headed(f"{x}s", y) for y in NAMES["no amounts"])]
-    bare = [x for x in bare if not any(table.depends(x, axis) for axis in axes)]
     if bare and not named:
         others = [x for x in table.names if x not in wholes and not table.is_distinct(x)]
         held = (np.unique([*map(str, table.values(x))], return_counts=True)[1] for x in others)
         are_cells = table.n_rows**2 * np.prod([np.sum((n / table.n_rows) ** 2) for n in held]) >= 2
         if table.is_distinct(*axes) or (are_cells and table.is_distinct(*others)):
+            bare = [x for x in bare if not any(table.depends(x, y) for y in axes)] or bare
             found = table.totals_among(bare) or bare * (role == "counts" or len(bare) == 1)
     if found:
         given = argument(role, table.keys.get(found[0], found[0]))

@@ -280,7 +280,7 @@ class Table(Protocol):
             change = f"(pandas.json_normalize({self.as_frame}.to_dict('records'))"
             told = self.call(**own).replace(f"({self.as_frame}", change, 1) + told
             raise InvalidArgumentError(f"column {name!r} holds objects: use {told}")
-        if self.kind(name) in ("tokens", "cells"):
+        if not all(isinstance(x, Hashable) for x in values):
             raise InvalidTypeError(say("list column", name, self.call(f".explode({key!r})")))
         for row, value in enumerate(values):
             if value is None or not str(value).strip():
@@ -392,7 +392,7 @@ class Table(Protocol):
         have_gaps = (0 in self.numbers_of(x) or None in self.values(x) for x in rest)
         if is_1_to_n and 2 * sum(have_gaps) > len(rest):
             return True
-        pairs = ({*zip(held, self.values(x), strict=True)} for x in known)
+        pairs = ({*zip(map(str, held), map(str, self.values(x)), strict=True)} for x in known)
         return any(len(own) == len(levels) == len({*dict(own).values()}) for own in pairs)
 
     def names_words(self, name: str) -> bool:
@@ -411,7 +411,7 @@ class Table(Protocol):
         """Code of a corpus of a column with a count by word, or a list of other than words."""
         first: Any = next((x for x in self.values(name) if x is not None and len(x)), [])
         column = f"{self.as_frame}{self.index_code([ids])}[{name!r}]"
-        column += ".dropna()" * (None in self.values(name))
+        column += ".dropna()" * any(x is None for x in self.values(name))
         if isinstance(first, Mapping):
             places = ".map(lambda row: {word: len(places) for word, places in row.items()})"
             column += places * any(isinstance(x, list) for x in first.values())
@@ -515,7 +515,7 @@ def are_merged(values: list[Any]) -> bool:
     Totals by name may stand between.
     """
     held = [x for x in values if x is not None and not TOTAL.fullmatch(str(x))]
-    is_once = 1 < len({*held}) == len(held) <= values.count(None)
+    is_once = 1 < len({*map(str, held)}) == len(held) <= values.count(None)
     return is_once and values[0] is not None and all(isinstance(x, str) for x in held)
 
 

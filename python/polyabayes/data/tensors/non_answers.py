@@ -137,10 +137,10 @@ def warn_of_answers(
 def choices_of(frame: DataFrame, item: Any, code: str = "frame") -> str:
     """A sentence with the call that divides answers of several choices; empty for other answers."""
     # KoboToolbox and ODK write choices beside a column for each.
-    of_choice = re.compile(rf"{re.escape(str(item))}[/.:](?!\d+$)")
-    are_beside = len([*filter(of_choice.match, map(str, frame.columns))]) > 1
-    levels = _levels_of(frame[item])
-    sep = divider(levels) or " " * (are_beside and all(isinstance(x, str) for x in levels))
+    of_choice, levels = re.compile(rf"{re.escape(str(item))}[/.:](.+)"), _levels_of(frame[item])
+    beside = {x[1] for x in map(of_choice.fullmatch, map(str, frame.columns)) if x}
+    is_beside = not beside.isdisjoint(" ".join(map(str, levels)).split())
+    sep = divider(levels) or " " * (is_beside and all(isinstance(x, str) for x in levels))
     if not sep:
         return ""
     choices = {x.strip() for level in levels for x in str(level).split(sep)} - {""}

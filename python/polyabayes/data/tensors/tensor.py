@@ -196,7 +196,10 @@ class CountTensor:
 
         counts = _cells.checked_cell_counts(values, len(values), "array", place)
         if sums := totals(coordinates, counts, array.axes) if hasattr(array, "iloc") else {}:
-            odd = {("index", "columns")[k]: array.axes[k][own].tolist() for k, own in sums.items()}
+            held = {
+                k: [x for x in array.axes[k].tolist() if str(x) in own] for k, own in sums.items()
+            }
+            odd = {("index", "columns")[k]: own for k, own in held.items()}
             call = f"polyabayes.CountTensor.from_dense(frame.drop(**{odd}), {[*names]})"
             warn(say("sums", some([*chain(*odd.values())]), some([names[k] for k in sums]), call))
         return cls._from_cells(coordinates, counts, names, shape, labels, 0)
