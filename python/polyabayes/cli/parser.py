@@ -307,6 +307,8 @@ class Parser(argparse.ArgumentParser):
         >>> _ = parser.add_argument("--missing")
         >>> parser.in_options("missing={'trust': [77, 88], 'vote': [7]}")
         '--missing trust=77,trust=88,vote=7'
+        >>> parser.in_options("missing=[-4, -1]")
+        '--missing=-4,-1'
         """
         name, equals, value = reference.partition("=")
         name, _, entry = name.partition("[")
@@ -330,7 +332,8 @@ class Parser(argparse.ArgumentParser):
         if value.startswith("{"):
             value = ", ".join(f"{k}={x}" for k, own in ast.literal_eval(value).items() for x in own)
         entries = ",".join(x.strip(chr(39)) for x in value.strip("[]").split(", "))
-        return f"{option} {shlex.quote(entries)}"
+        # What begins with a minus would be an option.
+        return f"{option}{' ='[entries.startswith('-')]}{shlex.quote(entries)}"
 
 
 def parse(argv: list[str], version: str) -> Given:
